@@ -57,7 +57,10 @@ types: $(STAMP)
 	@echo "Checking the types of the package ..."
 	@$(PY) -m mypy --no-error-summary
 
-test: style html
+# The checks of style and types run beside the building of the pages: each takes one core.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory style & checked=$$!; \
+	  $(MAKE) --no-print-directory html; built=$$?; wait $$checked && exit $$built
 	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."
 	@SPANBERT_TUTORIAL_COUNTS=$${SPANBERT_TUTORIAL_COUNTS:-_build/counts.json} \
 	  $(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet

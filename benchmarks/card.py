@@ -10,9 +10,9 @@ of random tokens, with the arithmetic of `engine.processes.precision`:
 - *package*: the same, drawn as it goes: the difference is what drawing costs.
 
 MFU (model FLOPs utilization) takes the operations of `scaling_up` and the rate that the card
-reaches in a large matrix product, measured in the same run; the share of the maker's peak stands
-beside it. The file is written after each row, so that a run may be cut off at any moment. `--toy`
-rehearses all of it on a CPU within a minute, where nothing is compiled.
+reaches in a large matrix product, measured in the same run. The file is written after each row, so
+that a run may be cut off at any moment. `--toy` rehearses all of it on a CPU within a minute, where
+nothing is compiled.
 """
 
 import argparse
@@ -62,17 +62,7 @@ SIZES = {"mini": Shape(128, 256), "base": Shape(32, 512), "small": Shape(64, 512
 TOY = {"tiny": Shape(2, 32, 4_000, steps=2, warm_up=1)}
 
 
-def peak() -> float | None:
-    """Operations a second that the maker promises of this card, in half precision."""
-    if not torch.cuda.is_available():
-        return None
-    known = json.loads(data_path("papers.json").read_text(encoding="utf-8"))["accelerator_peaks"]
-    cards, name = known["value"].items(), torch.cuda.get_device_name()
-    return next((1e12 * card["teraflops"] for short, card in cards if short in name), None)
-
-
 def batches_of(shape: Shape, objective: str = "mlm") -> Batches:
-    """Batches of random tokens, without end."""
     batches = data(objective, shape.vocabulary, shape.batch, shape.length).batches(
         np.random.default_rng(0)
     )
@@ -152,15 +142,12 @@ def row_of(
     cost = operations(config_of(size, shape), shape.length, "SBO" in way) * tokens / seconds
     row |= {"milliseconds": round(1e3 * seconds, 3), "tokens_a_second": round(tokens / seconds)}
     row |= {"mfu": round(cost / rate, 4)}
-    if promised := peak():
-        row["share_of_the_peak"] = round(cost / promised, 4)
     if torch.cuda.is_available():
         row["gigabytes"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
     return row
 
 
 def rows_of(size: str, shape: Shape, rate: float) -> Iterator[dict]:
-    """All ways of one size."""
     ready = list(islice(batches_of(shape), READY))
     spans = list(islice(batches_of(shape, "span+sbo"), READY))
     with closing(Stream(batches_of(shape))) as drawn:
@@ -176,7 +163,6 @@ def rows_of(size: str, shape: Shape, rate: float) -> Iterator[dict]:
 
 
 def main(words: list[str] | None = None) -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     usual = data_path("results") / "speed_card.json"
     parser.add_argument("output", nargs="?", type=Path, default=usual)

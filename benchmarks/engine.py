@@ -392,7 +392,6 @@ NAMES = {call.__name__: call for call in (attention, masking, steps, freed_memor
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Measures the engine.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("output", nargs="?", type=Path, help="a JSON file")

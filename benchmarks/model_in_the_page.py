@@ -78,7 +78,6 @@ def told(page, function: str, *given):
 
 
 def floats(text: str, width: int) -> np.ndarray:
-    """Rows of a typed array."""
     return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(-1, width)
 
 
@@ -205,7 +204,6 @@ def reader_scores(page, name: str, questions: Sequence, threshold: float) -> dic
 
 
 def main(output: Path) -> None:
-    """Writes what was found to a JSON file."""
     names = (TINY, "spanbert-mini", "bert-mini")
     questions = squad.read(data_path("reader", "reader.json"))
     texts = dict.fromkeys(names, sorted({question.context for question in questions}))
@@ -225,7 +223,6 @@ def main(output: Path) -> None:
 
 
 def script_of(name: str, exact: bool = False) -> str:
-    """The weights of a checkpoint, as a page loads them."""
     return web_script(data_path("checkpoints", name), name, exact=exact)
 
 

@@ -4,8 +4,9 @@ sentence."""
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import classification, task_checkpoints
+from spanbert_tutorial.tasks import classification
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
+from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {
     "small": FineTuning(epochs=6, batch_size=4, max_length=32),
@@ -42,23 +43,17 @@ def score(examples, predictions) -> dict:
     return {"accuracy": sum(right) / len(right)}
 
 
-class Labeller:
+class Labeller(Predictor):
+    task = "labels"
+
     def __init__(self, model, wordpiece, labels):
-        self.model, self.wordpiece, self.all_labels = model.eval(), wordpiece, labels
+        super().__init__(model, wordpiece, 32, labels=labels)
 
     @classmethod
-    def from_pretrained(cls, source, tokenizer=None):
-        found = task_checkpoints.load(source, "labels", tokenizer)
-        model = classification.ClassificationModel(found.encoder, len(found.facts["labels"]))
-        task_checkpoints.fill(model, found.head, source)
-        return cls(model, found.wordpiece, found.facts["labels"])
+    def opened(cls, encoder, wordpiece, facts):
+        labels = facts["labels"]
+        return cls(classification.ClassificationModel(encoder, len(labels)), wordpiece, labels)
 
     def predict(self, examples):
-        sentences = [sentences for sentences, _ in examples]
-        scores = classification.all_scores(self.model, self.wordpiece, sentences, 32)
-        return [self.all_labels[best] for best in scores.argmax(-1).tolist()]
-
-    def save(self, folder, texts):
-        task_checkpoints.save(
-            folder, "labels", self.model, {"labels": self.all_labels}, self.wordpiece, texts
-        )
+        inputs = [classification.Framed.of(one, self.wordpiece, 32) for one, _ in examples]
+        return [self.facts["labels"][int(row.argmax())] for row in self.logits(inputs)]

@@ -1,16 +1,12 @@
-"""CoNLL's format: read, written, and files that are wrong in one place."""
+"""CoNLL's format is read."""
 
 import gzip
 import lzma
 import tarfile
-from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spanbert_tutorial.tasks import conll
-from spanbert_tutorial.tasks.conll import Document
 
 # columns as OntoNotes has them, apart by spaces
 TEXT = """#begin document (bc/made/up); part 000
@@ -53,36 +49,3 @@ def test_packed_files_folders_and_archives(file, tmp_path):
     with tarfile.open(tmp_path / "all.tar.xz", "w:xz") as archive:
         archive.add(file, "inside/made.conll")
     assert conll.read(tmp_path / "all.tar.xz") == wanted
-
-
-def spans(words):
-    return st.tuples(st.integers(0, words - 1), st.integers(0, 2)).map(
-        lambda one: (one[0], min(sum(one), words - 1))
-    )
-
-
-@st.composite
-def documents(draw):
-    """A document with mentions that may be nested, also in their own cluster, but cross only those
-    of another."""
-    sentence = st.lists(st.sampled_from(["a", "b.", "é"]), min_size=1, max_size=4)
-    sentences = draw(st.lists(sentence, min_size=1, max_size=3))
-    clusters = {}
-    for span in draw(st.lists(spans(sum(map(len, sentences))), max_size=8, unique=True)):
-        home = draw(st.integers(0, 2))
-        crossing = any(
-            min(span, other)[0] < max(span, other)[0] <= min(span, other)[1] < max(span, other)[1]
-            for other in clusters.get(home, ())
-        )
-        if not crossing:
-            clusters.setdefault(home, []).append(span)
-    return Document("made", sentences, sorted(sorted(cluster) for cluster in clusters.values()))
-
-
-@given(st.lists(documents(), min_size=1, max_size=3))
-@settings(max_examples=80)
-def test_what_is_written_is_read_again(tmp_path_factory, some):
-    some = [replace(one, name=f"made{number}") for number, one in enumerate(some)]
-    path = tmp_path_factory.mktemp("conll") / "again.conll"
-    conll.write(path, some)
-    assert conll.read(path) == some

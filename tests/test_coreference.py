@@ -13,18 +13,16 @@ from test_main import run
 from research.almanac import coreference as labels
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
 from spanbert_tutorial.tasks import coreference_baselines as controls
 from spanbert_tutorial.tasks.conll import Document
 from spanbert_tutorial.tasks.fine_tuning import (
     FineTuning,
     SecondRate,
-    count_targets,
-    weighted_shard,
 )
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -249,8 +247,9 @@ def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
     model = small_model(wordpiece)
     data = coref.CoreferenceData(documents, wordpiece, FineTuning(batch_size=4, max_length=64))
     batch = data.batch(np.arange(4), np.random.default_rng(0))
-    assert count_targets(batch[data.target_field]) == sum(len(one.words) for one in data.parts[:4])
-    shares = [weighted_shard(batch, number, 2, data.target_field) for number in range(2)]
+    targets = (batch[data.target_field] != NO_TARGET).sum()
+    assert targets == sum(len(one.words) for one in data.inputs[:4])
+    shares = [data.share(batch, number, 2) for number in range(2)]
     whole = model(batch)["loss"]
     mean = sum(model(part)["loss"] * part["weight"] for part in shares) / 2
     assert float(mean) == pytest.approx(float(whole), rel=1e-4)
@@ -327,14 +326,27 @@ def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     del config["spanbert_tutorial"]["max_words"]
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match="does not say max_words"):
+    with pytest.raises(InputError, match="no 'max_words'"):
         coref.CoreferenceResolver.from_pretrained(tmp_path / "model")
     with pytest.raises(InputError, match="has no head of this task"):
         coref.CoreferenceResolver.from_pretrained(TINY)
 
 
+def rows(document):
+    """A document in CoNLL's format."""
+    mentions = [(*mention, n) for n, cluster in enumerate(document.clusters) for mention in cluster]
+    yield f"#begin document ({document.name}); part 0"
+    for word, text in enumerate(document.words):
+        edges = [f"({n})" for first, last, n in mentions if first == last == word]
+        edges += [f"({n}" for first, last, n in mentions if first == word < last]
+        edges += [f"{n})" for first, last, n in mentions if first < word == last]
+        yield f"{document.name}\t0\t{word}\t{text}\t{'|'.join(edges) or '-'}"
+    yield "#end document"
+
+
 def test_the_command(documents, tmp_path, capsys):
-    conll.write(tmp_path / "train.conll", documents)
+    lines = [row for document in documents for row in rows(document)]
+    (tmp_path / "train.conll").write_text("\n".join(lines), encoding="utf-8")
     model = tmp_path / "model"
     scores = tmp_path / "scores"
     data = tmp_path / "train.conll"

@@ -7,7 +7,6 @@ import gzip
 import pytest
 
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.real_questions import intervals
 
 CONTEXT = "The mill stood by the Aa until 1904, when the mill burned."
 HEAD = "question,context,answer\n"
@@ -70,8 +69,8 @@ def test_intervals_are_over_articles_then_contexts_then_none(tmp_path):
     rows = "".join(f"a{n % 4},Who {n}?,context {n % 8} mill,mill\n" for n in range(40))
     questions = squad.read(table(tmp_path, f"title,question,context,answer\n{rows}"))
     said = {question.id: "mill" if question.title < "a2" else "" for question in questions}
-    found = intervals(said, questions)
+    found = squad.intervals(said, questions)
     assert found["drawn"] == "4 articles" and found["exact"] == found["f1"] == [0.0, 100.0]
     untitled = squad.read(table(tmp_path, f"none,question,context,answer\n{rows}"))
-    assert intervals(said, untitled)["drawn"] == "8 contexts"
-    assert intervals({"row-2": "mill"}, untitled[:1]) == {}
+    assert squad.intervals(said, untitled)["drawn"] == "8 contexts"
+    assert squad.intervals({"row-2": "mill"}, untitled[:1]) == {}

@@ -11,7 +11,7 @@ from spanbert_tutorial import exercises
 from spanbert_tutorial.bert.sentence_pairs import NOT_NEXT
 from spanbert_tutorial.exercises import masking as corrupting
 from spanbert_tutorial.exercises import sentence_pairs
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 
 def token_by_token(ids, selected, rng, mask_id, random_ids):
@@ -33,18 +33,14 @@ def pair_by_coin(documents, number, at, stop, rng):
     return text[at : at + cut], [other[int(rng.integers(7))]], 1, at + cut
 
 
-def every_diagnosis() -> dict:
-    """MODULE.NAME → the function that gives the sentence, for each exercise of the book."""
-    found = {}
-    for one in pkgutil.iter_modules(exercises.__path__):
-        module = importlib.import_module(f"{exercises.__name__}.{one.name}")
-        names = [name for name in vars(module) if name.startswith("diagnose_")]
-        found |= {f"{one.name}.{name[9:]}": getattr(module, name) for name in names}
-    return found
-
-
-CHECKS = every_diagnosis()
-TABLES = {name: check for name, check in CHECKS.items() if isinstance(check, Diagnosis)}
+TABLES = {
+    f"{one.name}.{name}": value
+    for one in pkgutil.iter_modules(exercises.__path__)
+    for name, value in vars(importlib.import_module(f"{exercises.__name__}.{one.name}")).items()
+    if isinstance(value, Check)
+}
+CHECKS = {name: check.diagnose for name, check in TABLES.items()}
+CHECKS |= {"corrupt": corrupting.diagnose_corrupt, "pair": sentence_pairs.diagnose_pair}
 MISTAKES = [
     (name, mistake, sentence)
     for name, check in TABLES.items()
@@ -55,7 +51,7 @@ MISTAKES = [
 @pytest.mark.parametrize("name", TABLES)
 def test_the_right_answer_is_correct(name):
     """Readers' own ways are the solutions of the chapters, which run there."""
-    assert TABLES[name](TABLES[name].right).startswith("Correct: ")
+    assert CHECKS[name](TABLES[name].right).startswith("Correct: ")
 
 
 def test_right_draws_are_correct():
@@ -65,7 +61,7 @@ def test_right_draws_are_correct():
 
 @pytest.mark.parametrize("name, mistake, sentence", MISTAKES)
 def test_a_likely_mistake_is_named(name, mistake, sentence):
-    assert TABLES[name](mistake) == f"Not yet: {sentence}"
+    assert CHECKS[name](mistake) == f"Not yet: {sentence}"
 
 
 @pytest.mark.parametrize("name", CHECKS)

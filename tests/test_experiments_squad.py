@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from research.experiments import squad_real
-from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 
@@ -23,7 +22,7 @@ TEXTS = {"a": "Mara", "b": "Brell", "c": "Mara"}
 def test_the_threshold_comes_from_the_other_questions():
     tune = {"a": "Mara", "c": "Mara"}, [TEST[0], TEST[2]], {"a": -1.0, "c": 2.0}
     test = TEXTS, TEST, {"a": -3.0, "b": -2.0, "c": -2.5}
-    result = real_questions.tuned(test, tune)
+    result = squad_real.tuned(test, tune)
     assert result["threshold"] == -1.0
     assert result["f1"] == pytest.approx(200 / 3)  # the unanswerable one is answered
     assert result["same"] == pytest.approx(200 / 3)
@@ -31,7 +30,7 @@ def test_the_threshold_comes_from_the_other_questions():
 
 def test_where_abstaining_is_best_nothing_is_answered():
     tune = {"c": "Mara"}, [TEST[2]], {"c": -5.0}
-    result = real_questions.tuned((TEXTS, TEST, {"a": -7.0, "b": 0.0, "c": 1.0}), tune)
+    result = squad_real.tuned((TEXTS, TEST, {"a": -7.0, "b": 0.0, "c": 1.0}), tune)
     assert result["threshold"] == -1e9
     assert result["HasAns_f1"] == 0 and result["NoAns_f1"] == 100
 

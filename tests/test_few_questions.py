@@ -158,9 +158,3 @@ def test_the_whole_way_of_the_hub(hub):
     assert runs[0].ids != runs[4].ids
     assert all(np.isfinite(run.f1) and 0 <= run.exact <= run.f1 <= 100 for run in runs)
     assert answerer.wordpiece.tokens(answerer.wordpiece.encode("New")) == ["New"]
-    mean = few.means(runs)
-    assert mean["BERT"][3] == pytest.approx((runs[0].f1 + runs[4].f1) / 2)
-    assert [*mean] == ["BERT", "SpanBERT"] and [*mean["SpanBERT"]] == [3, 9]
-
-
-# --- the hub or the stand-ins -------------------------------------------------------

@@ -13,11 +13,11 @@ import torch
 from test_diagrams import LEAST_SIZE, SVG, fits, real_call
 from test_figures_explorer import NASTY, Page
 
+from research.experiments.inside_a_run import predictions
 from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 from spanbert_tutorial.figures.training_scrubber import Gap, neighbors, training_scrubber
-from spanbert_tutorial.pretraining.plateau import predictions
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 PIECES = (

@@ -15,7 +15,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel
-from spanbert_tutorial.tasks.fine_tuning import Weighted, count_targets, weighted_shard
+from spanbert_tutorial.tasks.fine_tuning import Weighted
 from spanbert_tutorial.tasks.question_answering import (
     QuestionAnsweringData,
     QuestionAnsweringModel,
@@ -67,9 +67,7 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
     model, data = example(task)
     model.eval()
     batch = data.batch(np.arange(rows), np.random.default_rng(0))
-    parts = [
-        weighted_shard(batch, process, processes, data.target_field) for process in range(processes)
-    ]
+    parts = [data.share(batch, process, processes) for process in range(processes)]
     assert sum(part["weight"] for part in parts).item() == pytest.approx(processes)
     weights = list(model.parameters())
     whole = model(batch)
@@ -88,10 +86,9 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
 def test_a_process_without_a_row_computes_one_that_counts_nothing():
     _, data = example("classification")
     batch = data.batch(np.arange(2), np.random.default_rng(0))
-    without = weighted_shard(batch, 2, 3, data.target_field)
+    without = data.share(batch, 2, 3)
     assert without["weight"] == 0 and torch.equal(without["input_ids"], batch["input_ids"][:1])
-    assert count_targets(batch["label"]) == 2
-    assert weighted_shard(batch, 0, 3, data.target_field)["weight"] == 1.5
+    assert data.share(batch, 0, 3)["weight"] == 1.5
 
 
 # --- the command --------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from research.experiments import inside_a_run
 from research.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.pretraining import plateau
@@ -65,7 +66,7 @@ def test_shuffling_keeps_the_words_and_the_hidden_places(batch):
 def test_attention_by_distance_is_the_mean_over_chosen_places(batch):
     config = EncoderConfig.preset("tiny", vocab_size=30)
     encoder = BertEncoder(config, torch.Generator().manual_seed(0)).eval()
-    found = plateau.attention_by_distance(encoder, batch, most=2)
+    found = inside_a_run.attention_by_distance(encoder, batch, most=2)
     maps = encoder.attention_maps(
         batch["input_ids"],
         token_type_ids=batch["token_type_ids"],

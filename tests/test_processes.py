@@ -77,9 +77,11 @@ def test_two_processes_train_as_one_does_and_stop_and_go_on_together(
     monkeypatch.setattr(Snapshots, "due", lambda self: False)
     model, history = two_processes.trained(tmp_path / "one")
     two = torch.load(tmp_path / "weights.pt")
+    start = model_of(two_processes.NAME).state_dict()
     for weight, value in model.state_dict().items():
+        apart, way = (two[weight] - value).norm(), (value - start[weight]).norm()
         # not for the biases of the keys: they change nothing, so they move by rounding alone
-        assert "key.bias" in weight or torch.allclose(two[weight], value, 0, 1e-6), weight
+        assert "key.bias" in weight or apart <= 1e-4 * way, weight
     result = json.loads((tmp_path / "result.json").read_text())
     assert history.steps == result["steps"] == [1, 2, 3, 4, 5, 6]
     for loss, values in history.losses.items():

@@ -115,7 +115,7 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
         [question, Question("2", QUESTION, context)], wordpiece, settings
     )
     held = 0
-    for window, (first, last) in zip(data.windows, data.targets, strict=True):
+    for window, (first, last) in zip(data.inputs, data.targets, strict=True):
         if (first, last) != (0, 0):
             assert wordpiece.decode(window.ids[first : last + 1]) == "Alice Mercer"
             held += 1

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from research.experiments import squad_real
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine import snapshots
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import train as train_module
+from spanbert_tutorial.tasks import few_questions, squad
 from spanbert_tutorial.tasks import question_answering as qa
-from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question, read
 
 QUESTIONS = read(data_path("reader", "reader.json"))
@@ -44,7 +45,7 @@ def test_each_stage_goes_on_where_the_one_before_ended():
         ),
     ]
     encoders = [new_encoder() for _ in range(3)]
-    answerer, histories = real_questions.fine_tune_in_stages(
+    answerer, histories = squad_real.fine_tune_in_stages(
         encoders[0], VOCABULARY, ANSWERABLE, stages
     )
     assert (answerer.max_length, answerer.doc_stride, len(histories)) == (128, 64, 2)
@@ -71,7 +72,7 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
 
     def whole(state):
         encoder = new_encoder()
-        return real_questions.fine_tune_in_stages(encoder, VOCABULARY, ANSWERABLE, stages, state)[
+        return squad_real.fine_tune_in_stages(encoder, VOCABULARY, ANSWERABLE, stages, state)[
             0
         ].model
 
@@ -101,15 +102,17 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
 
 
 def test_the_interval_over_articles_is_wider_where_articles_differ():
-    titles = np.repeat(np.arange(40), 10).astype(str)
-    within = np.tile([0.0, 1.0] * 5, 40)  # each article the same
-    between = np.repeat([0.0, 1.0] * 20, 10)  # each question of an article the same
-    low, high = real_questions.over_articles(within, titles)
-    assert low == high == 0.5
-    low, high = real_questions.over_articles(between, titles)
-    by_formula = 1.96 * np.sqrt(0.25 / 40)
+    gold = (GoldAnswer("mill", 0),)
+    questions = [Question(str(n), "?", "mill", f"article {n // 10}", gold) for n in range(400)]
+
+    def interval(right) -> list[float]:
+        said = {one.id: "mill" * right(int(one.id)) for one in questions}
+        return squad.intervals(said, questions)["exact"]
+
+    assert interval(lambda n: n % 2) == [50, 50]  # each article the same
+    low, high = interval(lambda n: n // 10 % 2)  # each question of an article the same
+    by_formula = 100 * 1.96 * np.sqrt(0.25 / 40)
     assert (high - low) / 2 == pytest.approx(by_formula, rel=0.1)
-    assert real_questions.over_articles(between, titles) == [low, high]
 
 
 # --- where the errors are -----------------------------------------------------------
@@ -135,7 +138,7 @@ def asked(*texts: str) -> Question:
     ],
 )
 def test_the_oracle_leaves_the_sentences_of_the_first_answer(answer, sentence):
-    question = real_questions.only_its_sentence(asked(answer))
+    question = few_questions.only_its_sentence(asked(answer))
     assert question.context == sentence
     assert [sentence[one.start :][: len(one.text)] for one in question.answers] == [answer]
 
@@ -144,7 +147,7 @@ def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
     place = CONTEXT.rindex("read it")
     answers = GoldAnswer("read it", place), GoldAnswer("Mara", 0), GoldAnswer("it", place + 5)
     question = replace(asked(), answers=answers)
-    found = real_questions.only_its_sentence(question)
+    found = few_questions.only_its_sentence(question)
     assert found.context == "Nobody else read it."
     # Mara stands elsewhere
     assert found.answers == (GoldAnswer("read it", 12), GoldAnswer("it", 17))
@@ -153,9 +156,9 @@ def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
 def test_the_oracle_on_the_reader():
     for question in QUESTIONS:
         if question.answers:
-            found = real_questions.only_its_sentence(question)
-            assert len(real_questions.split_sentences(found.context)) == 1
+            found = few_questions.only_its_sentence(question)
+            assert len(few_questions.split_sentences(found.context)) == 1
             assert found.context in question.context
             assert all(found.context[one.start :].startswith(one.text) for one in found.answers)
     with pytest.raises(InputError, match="has no answer"):
-        real_questions.only_its_sentence(asked())
+        few_questions.only_its_sentence(asked())

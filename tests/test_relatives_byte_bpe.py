@@ -14,7 +14,6 @@ from tokenizers import ByteLevelBPETokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.relatives.byte_bpe import (
     ByteBPE,
     byte_characters,
@@ -76,7 +75,9 @@ def gpt2_files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def gpt2(gpt2_files):
-    return ByteBPE.from_files(*gpt2_files)
+    vocabulary, merges = (file.read_text(encoding="utf-8") for file in gpt2_files)
+    pairs = [tuple(line.split(" ")) for line in merges.split("\n")[1:] if line]
+    return ByteBPE(json.loads(vocabulary), pairs)
 
 
 @pytest.fixture(scope="module")
@@ -142,17 +143,6 @@ def test_encoding_is_the_librarys_and_comes_back(small, library, text):
 def test_any_text_comes_back(small, library, text):
     ids = small.encode(text)
     assert small.decode(ids) == text and ids.tolist() == library.encode(text).ids
-
-
-def test_files_are_read(small, tmp_path):
-    lines = ["#version: 0.2", *map(" ".join, small.merges), ""]
-    vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
-    vocabulary.write_text(json.dumps(small.ids), encoding="utf-8")
-    merges.write_text("\n".join(lines), encoding="utf-8")
-    again = ByteBPE.from_files(vocabulary, merges)
-    assert (again.vocabulary, again.merges) == (small.vocabulary, small.merges)
-    with pytest.raises(InputError, match="cannot be read as a byte-level vocabulary"):
-        ByteBPE.from_files(merges, vocabulary)
 
 
 # --- GPT-2's files ------------------------------------------------------------------

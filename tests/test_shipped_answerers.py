@@ -12,8 +12,8 @@ from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 from research.experiments import squad_real
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.answer_scores import answered
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-from spanbert_tutorial.tasks.real_questions import answered
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 STARTS = ["spanbert-mini", "bert-mini"]

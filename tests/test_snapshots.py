@@ -129,7 +129,7 @@ def test_no_room_leaves_the_last_whole_snapshot(tmp_path, monkeypatch):
     folder = stopped(tmp_path, 3)
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "save_file", no_room)
-        with pytest.raises(NoRoom, match="no snapshot can .*No space left.* step-000000003"):
+        with pytest.raises(NoRoom, match="a snapshot .*No space left.* step-000000003"):
             part(tmp_path)
     assert [path.name for path in folder.iterdir()] == ["step-000000003"]
     (tmp_path / "metrics.jsonl").mkdir()

@@ -25,9 +25,7 @@ from spanbert_tutorial.tasks.squad import (
     golds,
     normalize,
     read,
-    read_predictions,
     score,
-    write_predictions,
 )
 
 PACK = {"": lambda data: data, ".xz": lzma.compress, ".gz": gzip.compress}
@@ -298,7 +296,7 @@ def perturbed(rng: random.Random, text: str, other: str) -> str:
     return rng.choice((" ", "  ", "\u00a0")).join(words)
 
 
-def test_a_second_writing_agrees_to_the_last_digit_on_60_files_of_predictions(tmp_path):
+def test_a_second_writing_agrees_to_the_last_digit_on_60_files_of_predictions():
     file = data_path("reader", "reader.json")
     data = json.loads(file.read_text(encoding="utf-8"))
     questions = read(file)
@@ -318,28 +316,26 @@ def test_a_second_writing_agrees_to_the_last_digit_on_60_files_of_predictions(tm
         null_odds = (
             null_odds if exact else {number: round(value) for number, value in null_odds.items()}
         )
-        write_predictions(tmp_path / "p.json", predictions)
-        again = read_predictions(tmp_path / "p.json", questions)
         threshold = rng.choice((-10.0, 0.0, 2.0, 10.0, null_odds[rng.choice(questions).id]))
-        assert score(again, questions, null_odds, threshold) == second_score(
-            data, again, null_odds, threshold
+        assert score(predictions, questions, null_odds, threshold) == second_score(
+            data, predictions, null_odds, threshold
         )
-        assert score(again, questions) == second_score(data, again, null_odds, 1e9)
+        assert score(predictions, questions) == second_score(data, predictions, null_odds, 1e9)
         for place, measure in enumerate(("exact", "f1")):
-            found = best_threshold(again, questions, null_odds, measure)
-            assert found == second_best(data, again, null_odds, place)
+            found = best_threshold(predictions, questions, null_odds, measure)
+            assert found == second_best(data, predictions, null_odds, place)
             # equal ones are taken one by one, which no threshold can do
             if exact and found[0] > abstain:
                 # "the"
                 only = {
                     q.id
                     for q in questions
-                    if not q.answers and again[q.id] and not plain(again[q.id])
+                    if not q.answers and predictions[q.id] and not plain(predictions[q.id])
                 }
                 kept = sum(null_odds[number] <= found[1] for number in only)
-                reached = score(again, questions, null_odds, found[1])[measure]
+                reached = score(predictions, questions, null_odds, found[1])[measure]
                 assert found[0] == pytest.approx(reached - 100 * kept / len(questions))
-        seen.add(score(again, questions)["f1"])
+        seen.add(score(predictions, questions)["f1"])
     assert len(seen) > 50  # the files differ
 
 
@@ -352,16 +348,6 @@ def complaint(call, *arguments) -> str:
         call(*arguments)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
     return str(caught.value)
-
-
-QUESTIONS = [asked("a", "Denver"), asked("b"), asked("c"), asked("d"), asked("e")]
-
-
-def test_predictions_are_written_in_the_official_format(tmp_path):
-    predictions = {"a": "Ørsted “x”", "b": "", "c": "\n", "d": "😀", "e": "عربي"}
-    write_predictions(tmp_path / "p.json", predictions)
-    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
-    assert read_predictions(tmp_path / "p.json", QUESTIONS) == predictions
 
 
 # --- files --------------------------------------------------------------------------

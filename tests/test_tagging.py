@@ -221,7 +221,7 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
     chosen = [
         shares[row, place, tag].item()
         for row, words in enumerate(data.inputs)
-        for place, tag in zip(words.positions, data.rows[row], strict=True)
+        for place, tag in zip(words.positions, data.targets[row], strict=True)
     ]
     assert len(chosen) == 11 and loss == pytest.approx(-np.log(chosen).mean(), rel=1e-5)
 
@@ -232,7 +232,7 @@ def test_tags_of_many_texts_are_the_single_ones(wordpiece):
         tagging.TaggingModel(tiny(wordpiece), 3), wordpiece, ["O", "B-X", "I-X"]
     )
     texts = [TEXT, "Upton", "😀 🎉", "مرحبا بالعالم", TEXT * 3]
-    many = tagger.tags(texts, batch_size=2)
+    many = tagger.tags(texts)
     assert many == [tagger.tags([text])[0] for text in texts]
     assert [len(row) for row in many] == [
         len(tagging.Words.of(text, wordpiece).positions) for text in texts

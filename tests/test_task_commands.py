@@ -13,7 +13,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.commands.tasks import TASKS, Parts, Task
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import task_checkpoints
+from spanbert_tutorial.tasks.tagging import Tagger
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 
@@ -72,7 +72,7 @@ def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(
         (model, "was fine-tuned for labels"),
     ):
         with pytest.raises(InputError, match=wanted):
-            task_checkpoints.load(source, "squad")
+            Tagger.from_pretrained(source)
     weights = load_file(model / "model.safetensors")
     bias = "head.classifier.bias"
     cases = {

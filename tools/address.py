@@ -87,7 +87,6 @@ def read_address(config: Path) -> Address:
 
 
 def setup_source(address: Address) -> str:
-    """Source of a notebook's first code cell."""
     if not address.url:
         return WITHOUT_ADDRESS.rstrip("\n")
     return WITH_ADDRESS.format(url=address.url, version=address.version).rstrip("\n")
@@ -104,7 +103,6 @@ def badge_source(address: Address, place: str) -> str:
 
 
 def has_tag(cell: nbformat.NotebookNode, tag: str) -> bool:
-    """Whether the cell carries the tag."""
     return tag in cell.metadata.get("tags", [])
 
 

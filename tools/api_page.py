@@ -58,7 +58,6 @@ def heading(page: str, paths: list[Path]) -> str:
 
 
 def docstring(path: Path) -> str:
-    """The docstring of a module."""
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 

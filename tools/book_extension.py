@@ -70,7 +70,6 @@ class Fold(nodes.Element):
 
 
 def visit_fold(translator, node: Fold) -> None:
-    """Open the fold."""
     translator.body.append(
         f'<details class="fold fold-{node["kind"]}">\n<summary>{escape(node["label"])}</summary>\n'
     )
@@ -84,11 +83,13 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
     except LatexError:
         (html_visit_displaymath if block else html_visit_math)(translator, node)
     else:
+        looks = "in-line"
         if len(node.astext()) > 30:  # on a telephone it scrolls on a line of its own
-            formula = f'<span class="long-formula">{formula}</span>'
-        # no line break between a formula and the comma behind it
+            looks += " long-formula"
         translator.body.append(
-            f'<div class="formula">{formula}</div>' if block else f"{formula}&#8288;"
+            f'<div class="formula">{formula}</div>'
+            if block
+            else f'<span class="{looks}">{formula}</span>'
         )
         raise nodes.SkipNode
 
@@ -124,7 +125,6 @@ def join_rows(cell: nodes.container) -> None:
 
 
 def is_cell(node: nodes.Node | None) -> bool:
-    """Whether the node is a code cell."""
     return (
         isinstance(node, nodes.container)
         and node.get("nb_element") == "cell_code"
@@ -139,7 +139,6 @@ class FoldCells(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Fold every cell that has one of the tags; take out the checks and count them."""
         checks = 0
         for cell in list(self.document.findall(is_cell)):
             tags = cell["cell_metadata"].get("tags", [])
@@ -158,7 +157,6 @@ class FoldCells(SphinxPostTransform):
 
 
 def live_form(name: str) -> str:
-    """The HTML of a live picture."""
     module, function = LIVE[name].split(":")
     return getattr(import_module(module), function)()._repr_html_()
 
@@ -171,7 +169,6 @@ class InlineDiagrams(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Replace every picture that is one."""
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, image["uri"])
             if path.suffix == ".svg" and (
@@ -195,7 +192,6 @@ class RoadSigns(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Add the sign below the title."""
         title = next(iter(self.document.findall(nodes.title)), None)
         page = self.env.docname.removeprefix("book/")
         link = partial(self.app.builder.get_relative_uri, self.env.docname)
@@ -225,7 +221,6 @@ class KoreanWords(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Put each run of them into an element of its own."""
         for text in list(self.document.findall(nodes.Text)):
             if HANGUL.search(text) and not isinstance(text.parent, (*NO_WORDS, type(None))):
                 parts = [
@@ -298,7 +293,6 @@ def footer(source: Path, context: dict) -> str:
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Mend what the theme wrote."""
     if exception is None and app.builder.format == "html":
         polish(Path(app.outdir))
 

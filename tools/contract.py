@@ -33,7 +33,6 @@ ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
 
 
 def code_cells(notebook: nbformat.NotebookNode) -> list:
-    """The notebook's code cells."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
@@ -106,7 +105,6 @@ def directives(text: str) -> list[str]:
 
 
 def machine_paths(text: str) -> list[str]:
-    """Paths of somebody's machine."""
     return [
         f"machine path near `{text[m.start() : m.start() + 40]!r}`."
         for m in MACHINE_PATH.finditer(text)
@@ -122,7 +120,6 @@ def cited(text: str) -> set[str]:
 
 
 def uncited(text: str, references: str) -> list[str]:
-    """Links to papers without an entry in the references."""
     return [
         f"{paper} is cited without an entry in references.md."
         for paper in sorted(cited(text) - cited(references))

@@ -39,7 +39,6 @@ def title_of(source: str) -> str:
 
 
 def code_of(source: str) -> str:
-    """The cell's code without its title."""
     return source.partition("\n")[2] if title_of(source) else source
 
 
@@ -60,12 +59,10 @@ def tree_of(source: str) -> ast.Module:
 
 
 def asserts_in(source: str) -> list[ast.Assert]:
-    """The asserts of a cell, wherever they stand."""
     return [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.Assert)]
 
 
 def assert_lines(source: str) -> int:
-    """Number of lines that asserts take."""
     return sum(node.end_lineno - node.lineno + 1 for node in asserts_in(source))
 
 
@@ -82,7 +79,6 @@ def has_output(cell: nbformat.NotebookNode, *mimes: str) -> bool:
 
 
 def only_imports(source: str) -> bool:
-    """Whether the cell imports, and does no more than give names beside."""
     kinds = {type(node) for node in tree_of(source).body}
     return bool(kinds & {ast.Import, ast.ImportFrom}) and kinds <= {
         ast.Import,

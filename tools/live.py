@@ -30,7 +30,6 @@ class Live(ast.NodeVisitor):
         self.found: list[ast.expr] = []
 
     def trains(self, node: ast.AST) -> bool:
-        """Whether it is a call that trains a model."""
         if not isinstance(node, ast.Call):
             return False
         called = node.func

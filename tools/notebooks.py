@@ -50,12 +50,10 @@ def book_notebooks(root: Path = ROOT) -> list[Path]:
 
 
 def read(path: Path) -> nbformat.NotebookNode:
-    """The notebook, in the newest version of the format."""
     return nbformat.read(path, as_version=4)
 
 
 def serialize(notebook: nbformat.NotebookNode) -> str:
-    """The text of a notebook's file."""
     return nbformat.writes(notebook, version=4) + "\n"
 
 
@@ -226,7 +224,6 @@ def check_all(paths: list[Path]) -> int:
 
 
 def main() -> int:
-    """The command line."""
     commands = {"execute": execute_all, "normalize": normalize_all, "check": check_all}
     parser = argparse.ArgumentParser(
         description="Execute, normalize or check the book's notebooks."

@@ -25,7 +25,6 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Note the addresses and anchors of one element."""
         for name, value in attributes:
             if not value or ("rel", "canonical") in attributes:
                 continue
@@ -38,7 +37,6 @@ class Page(HTMLParser):
 
 
 def read_pages(folder: Path) -> dict[Path, Page]:
-    """Every page of the built book, by its path."""
     paths = [
         path for path in folder.rglob("*.html") if "_static" not in path.relative_to(folder).parts
     ]
@@ -65,7 +63,6 @@ def dead_links(folder: Path) -> list[str]:
 
 
 def page_paths(folder: Path) -> list[str]:
-    """Machine paths in what was built from the book."""
     built = [
         path for path in folder.rglob("*") if path.suffix in (".html", ".txt", ".md", ".ipynb")
     ]

@@ -51,7 +51,6 @@ def whole_book() -> str:
 
 
 def main() -> None:
-    """Write the page, print it, and take it away."""
     chromium = find_chromium()
     if chromium is None or not (PAGES / "index.html").is_file():
         sys.exit("A print needs Chromium and the built pages: install `chromium`, run `make book`.")

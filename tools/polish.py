@@ -26,6 +26,8 @@ MENDS = {
     r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
     # the title of the book stands above the contents already
     r'(bd-sidenav__home-link">\s*<li[^>]*>\s*<a [^>]*>)[^<]*': r"\1Welcome",
+    # no line break between a formula and the comma behind it
+    r"(</math>)(</span>)([,.;:!?)]+)": r"\1\3\2",
     # a value that does not exist
     r"<td>(?:NaN|nan|<NA>)</td>": "<td>–</td>",
     # A notebook is downloaded; without the attribute a browser shows its text.
@@ -96,7 +98,6 @@ class Article(HTMLParser):
         self.in_code |= tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave it."""
         self.depth -= bool(self.depth) and tag == self.silent_in
         self.inside &= tag != "article"
         self.in_code &= tag != "pre"
@@ -106,12 +107,10 @@ class Article(HTMLParser):
             self.sections[-1][2] += " "
 
     def handle_data(self, data: str) -> None:
-        """Keep the words."""
         if self.inside and not self.depth and self.sections:
             self.sections[-1][3 if self.in_code else self.field] += data
 
     def read(self) -> list[list[str]]:
-        """The sections, with single spaces."""
         return [[" ".join(text.split()) for text in section] for section in self.sections]
 
 

@@ -82,7 +82,6 @@ def text_of(source: str) -> str:
 
 
 def sources_of(cell: nbformat.NotebookNode) -> list[str]:
-    """The definitions that a cell shows."""
     source = cell.metadata.get("source", [])
     return [source] if isinstance(source, str) else list(source)
 

@@ -23,12 +23,10 @@ ANSWER = re.compile(r"<details><summary>Answer</summary>.*?</details>\n*", re.DO
 
 
 def functions_in(source: str) -> set[str]:
-    """Names of the functions that a cell defines."""
     return {node.name for node in tree_of(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def used_in(source: str) -> set[str]:
-    """Names that a cell reads."""
     return {node.id for node in ast.walk(tree_of(source)) if isinstance(node, ast.Name)}
 
 
@@ -52,7 +50,6 @@ def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def without_answers(text: str) -> str:
-    """A page of questions without the folded answers."""
     return ANSWER.sub("", text)
 
 

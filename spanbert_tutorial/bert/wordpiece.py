@@ -13,16 +13,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    trainers,
-)
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import (
@@ -35,9 +29,7 @@ from spanbert_tutorial.errors import (
 )
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-LEARNED = (
-    1_000  # characters of the longest word that tokens are learned from
-)
+LEARNED = 1_000  # characters of the longest word that tokens are learned from
 CHINESE_BLOCKS = [
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -64,9 +56,7 @@ def is_punctuation(character: str) -> bool:
 
 def is_chinese(character: str) -> bool:
     """True for a Chinese character, which is a word of its own."""
-    return any(
-        low <= ord(character) <= high for low, high in CHINESE_BLOCKS
-    )
+    return any(low <= ord(character) <= high for low, high in CHINESE_BLOCKS)
 
 
 def split_words(text: str) -> list[str]:
@@ -131,9 +121,7 @@ def count_tokens(
     return tokens, pairs
 
 
-def likelihood_gain(
-    pair: tuple[str, str], together: int, tokens: Counter, total: int
-) -> float:
+def likelihood_gain(pair: tuple[str, str], together: int, tokens: Counter, total: int) -> float:
     """By how many nats the log-likelihood of the text rises when a pair is merged, each token drawn
     by its share.
 
@@ -148,8 +136,7 @@ def likelihood_gain(
         return count * math.log(count) if count > 0 else 0.0
 
     rise = sum(
-        weighted(tokens[token] + more) - weighted(tokens[token])
-        for token, more in change.items()
+        weighted(tokens[token] + more) - weighted(tokens[token]) for token, more in change.items()
     )
     return rise + weighted(total) - weighted(total - together)
 
@@ -216,9 +203,7 @@ def learn_merges(
     return learned
 
 
-def apply_merges(
-    word: str, merges: Iterable[tuple[str, str]]
-) -> tuple[str, ...]:
+def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """The tokens of a word after the merges, one after the other: how BPE encodes. WordPiece uses
     `split_word`."""
     tokens = single_tokens(word)
@@ -231,21 +216,15 @@ def apply_merges(
 
 
 def bert_tokenizer(
-    vocabulary: dict[str, int],
-    lowercase: bool = False,
-    strip: bool | None = None,
+    vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None
 ) -> Tokenizer:
     """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. strip: accents;
     None: if lowercase."""
     tokenizer = Tokenizer(
-        models.WordPiece(
-            vocabulary, unk_token="[UNK]", max_input_chars_per_word=100
-        )
+        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
     )
     strip = lowercase if strip is None else strip
-    tokenizer.normalizer = normalizers.BertNormalizer(
-        lowercase=lowercase, strip_accents=strip
-    )
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(SPECIALS)
@@ -258,9 +237,7 @@ def without_endless_words(text: str) -> str:
     more than 100 characters do."""
 
     def shorter(run: re.Match) -> str:
-        return " ".join(
-            word for word in split_words(run[0]) if len(word) <= LEARNED
-        )
+        return " ".join(word for word in split_words(run[0]) if len(word) <= LEARNED)
 
     return re.sub(rf"\S{{{LEARNED + 1},}}", shorter, text)
 
@@ -272,27 +249,17 @@ def common_characters(texts: Sequence[str]) -> list[str]:
     for text in texts:
         counts.update(text)
     found = sorted(
-        filter(split_words, counts),
-        key=lambda character: (-counts[character], character),
+        filter(split_words, counts), key=lambda character: (-counts[character], character)
     )
     rare = counts.total() / 1_000_000
-    return found[:1_000] + [
-        character
-        for character in found[1_000:]
-        if counts[character] >= rare
-    ]
+    return found[:1_000] + [character for character in found[1_000:] if counts[character] >= rare]
 
 
 def learn_tokens(
-    texts: Sequence[str],
-    first: list[str],
-    characters: list[str],
-    vocab_size: int,
+    texts: Sequence[str], first: list[str], characters: list[str], vocab_size: int
 ) -> dict[str, int]:
     """Token → id by the library's trainer: `first` in front, then the characters, then merges."""
-    tokenizer = bert_tokenizer(
-        {special: i for i, special in enumerate(SPECIALS)}
-    )
+    tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         special_tokens=first,
@@ -320,72 +287,33 @@ class WordPiece:
         strip_accents: bool | None = None,
         library: Tokenizer | None = None,
     ):
-        missing = [
-            special for special in SPECIALS if special not in vocabulary
-        ]
-        if missing:
-            raise InputError(
-                f"the vocabulary has no {', '.join(missing)}: add each on a line of its own."
-            )
+        missing = ", ".join(special for special in SPECIALS if special not in vocabulary)
+        require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
         check_text("a token of the vocabulary", *vocabulary)
-        whole = all(
-            type(number) is int for number in vocabulary.values()
+        whole = all(type(number) is int for number in vocabulary.values())
+        require(
+            whole and sorted(vocabulary.values()) == list(range(len(vocabulary))),
+            "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
-        if not whole or sorted(vocabulary.values()) != list(
-            range(len(vocabulary))
-        ):
-            raise InputError(
-                "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole "
-                "vocab.txt."
-            )
-        for name, setting in (
-            ("lowercase", lowercase),
-            ("strip_accents", strip_accents),
-        ):
-            if not isinstance(setting, bool | None):
-                raise InputError(
-                    f"{name} is {shown(setting)}: write true or false."
-                )
-        lowercase = bool(lowercase)
-        self.lowercase = lowercase
-        self.strip_accents = (
-            lowercase if strip_accents is None else strip_accents
-        )
-        self.library = library or bert_tokenizer(
-            vocabulary, lowercase, self.strip_accents
-        )
-        self.vocabulary = [
-            token
-            for token, _ in sorted(
-                vocabulary.items(), key=lambda item: item[1]
-            )
-        ]
-        self.starts = np.array(
-            [not token.startswith("##") for token in self.vocabulary]
-        )
-        (
-            self.pad_id,
-            self.unk_id,
-            self.cls_id,
-            self.sep_id,
-            self.mask_id,
-        ) = (vocabulary[s] for s in SPECIALS)
+        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
+            known = isinstance(setting, bool | None)
+            require(known, f"{name} is {shown(setting)}: write true or false.")
+        self.lowercase = bool(lowercase)
+        self.strip_accents = self.lowercase if strip_accents is None else strip_accents
+        self.library = library or bert_tokenizer(vocabulary, self.lowercase, self.strip_accents)
+        self.vocabulary = sorted(vocabulary, key=vocabulary.__getitem__)
+        self.starts = np.array([not token.startswith("##") for token in self.vocabulary])
+        ids = (vocabulary[special] for special in SPECIALS)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = ids
 
     @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        lowercase: bool = False,
-        strip_accents: bool | None = None,
-    ) -> "WordPiece":
+    def from_file(cls, path: str | Path, lowercase: bool = False) -> "WordPiece":
         """Reads BERT's `vocab.txt` (one token a line, the line number is the id) or a checkpoint's
         `tokenizer.json`."""
         path = Path(path)
         try:
             text = regular_file(path).read_text(encoding="utf-8")
-            text = text.removeprefix(
-                "\ufeff"
-            )  # a mark that some editors put in front
+            text = text.removeprefix("\ufeff")  # a mark that some editors put in front
         except FileNotFoundError:
             raise InputError(
                 f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json."
@@ -406,12 +334,9 @@ class WordPiece:
             "tokens.",
         )
         vocabulary = {token: i for i, token in enumerate(tokens)}
-        if len(vocabulary) < len(tokens):
-            raise InputError(
-                f"the vocabulary {path} has {len(tokens) - len(vocabulary)} repeated lines: "
-                f"remove them."
-            )
-        return cls.named(path, vocabulary, lowercase, strip_accents)
+        repeated = len(tokens) - len(vocabulary)
+        require(not repeated, f"the vocabulary {path} has {repeated} repeated lines: remove them.")
+        return cls.named(path, vocabulary, lowercase)
 
     @classmethod
     def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
@@ -431,25 +356,12 @@ class WordPiece:
         library.no_truncation()
         how = settings.get("normalizer") or {}
         vocabulary = library.get_vocab()
-        return cls.named(
-            path,
-            vocabulary,
-            how.get("lowercase"),
-            how.get("strip_accents"),
-            library,
-        )
+        return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"), library)
 
     @classmethod
-    def named(
-        cls,
-        path: Path,
-        vocabulary: dict[str, int],
-        lowercase: bool | None,
-        strip_accents: bool | None,
-        library: Tokenizer | None = None,
-    ) -> "WordPiece":
+    def named(cls, path: Path, *given: Any) -> "WordPiece":
         try:
-            return cls(vocabulary, lowercase, strip_accents, library)
+            return cls(*given)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -470,14 +382,9 @@ class WordPiece:
             "tokenize_chinese_chars": "handle_chinese_chars",
         }
         for name, value in told.items():
-            require(
-                isinstance(value, bool),
-                f"{name} is {shown(value)}: write true or false.",
-            )
+            require(isinstance(value, bool), f"{name} is {shown(value)}: write true or false.")
             how[names[name]] = value
-        return WordPiece.from_tokenizer_json(
-            Path("tokenizer_config.json"), json.dumps(settings)
-        )
+        return WordPiece.from_tokenizer_json(Path("tokenizer_config.json"), json.dumps(settings))
 
     def with_tokens(self, tokens: Iterable[str]) -> "WordPiece":
         """The same rules, with these tokens behind the vocabulary's own; those that it has stay
@@ -485,14 +392,10 @@ class WordPiece:
         settings = json.loads(self.library.to_str())
         every = dict.fromkeys([*self.vocabulary, *tokens])
         settings["model"]["vocab"] = {t: i for i, t in enumerate(every)}
-        return WordPiece.from_tokenizer_json(
-            Path("the vocabulary"), json.dumps(settings)
-        )
+        return WordPiece.from_tokenizer_json(Path("the vocabulary"), json.dumps(settings))
 
     @classmethod
-    def train(
-        cls, texts: Iterable[str], vocab_size: int
-    ) -> "WordPiece":
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
         """A cased vocabulary of at most `vocab_size` tokens, the characters of the text first; the
         same texts give the same vocabulary.
 
@@ -504,8 +407,7 @@ class WordPiece:
         # characters are chosen here, a first pass collects their tokens, and the second is told the
         # numbers.
         require(
-            not isinstance(texts, str),
-            "texts is one string: give a list of texts, such as [text].",
+            not isinstance(texts, str), "texts is one string: give a list of texts, such as [text]."
         )
         texts = [without_endless_words(text) for text in texts]
         characters = common_characters(texts)
@@ -516,9 +418,7 @@ class WordPiece:
             del characters[max(1_000, len(characters) - surplus) :]
             singles = learn_tokens(texts, SPECIALS, characters, 0)
         first = SPECIALS + sorted(
-            token
-            for token in singles
-            if token.startswith("##") and len(token) == 3
+            token for token in singles if token.startswith("##") and len(token) == 3
         )
         if vocab_size < len(singles):
             raise InputError(
@@ -534,14 +434,9 @@ class WordPiece:
         """Ids of a text, int64 [n], without [CLS] and [SEP]. Raises InputError for half a
         character."""
         check_text("the text", text)
-        return np.array(
-            self.library.encode(text, add_special_tokens=False).ids,
-            dtype=np.int64,
-        )
+        return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
-    def encode_with_offsets(
-        self, text: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         """Ids, int64 [n], and where each token stands in the text, in characters: (begin, end),
         int64 [n, 2]. Raises InputError for half a character."""
         check_text("the text", text)
@@ -555,9 +450,7 @@ class WordPiece:
         check_text("a text", *texts)
         return [
             encoding.ids
-            for encoding in self.library.encode_batch_fast(
-                texts, add_special_tokens=False
-            )
+            for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)
         ]
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:
@@ -569,46 +462,27 @@ class WordPiece:
         than the vocabulary, `[id 2000]`. Raises InputError for a negative one."""
         found = []
         for i in ids:
-            require(
-                i >= 0, f"no token has the id {i}: ids begin with 0."
-            )
+            require(i >= 0, f"no token has the id {i}: ids begin with 0.")
             known = i < len(self.vocabulary)
             found.append(self.vocabulary[i] if known else f"[id {i}]")
         return found
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text: tokens joined to words, no space before closing punctuation."""
-        return self.library.decode(
-            [int(i) for i in ids], skip_special_tokens=False
-        )
+        return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
 
     def save(self, folder: str | Path) -> None:
         """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer`
         opens. Raises OSError when that cannot be done."""
         folder = Path(folder)
         # not by the library's own `save`, which tells a full disk by an Exception of no kind
-        (folder / "tokenizer.json").write_text(
-            self.library.to_str(pretty=True), encoding="utf-8"
-        )
-        names = dict(
-            zip(
-                [
-                    "pad_token",
-                    "unk_token",
-                    "cls_token",
-                    "sep_token",
-                    "mask_token",
-                ],
-                SPECIALS,
-                strict=True,
-            )
-        )
+        (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
         settings = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
             "model_max_length": 512,
         }
-        settings |= names
+        settings |= {f"{special[1:-1].lower()}_token": special for special in SPECIALS}
         if self.strip_accents != self.lowercase:
             settings["strip_accents"] = self.strip_accents
         how = json.loads(self.library.to_str())["normalizer"] or {}
@@ -616,9 +490,8 @@ class WordPiece:
             settings["tokenizer_class"] = "PreTrainedTokenizerFast"
         elif not how["handle_chinese_chars"]:
             settings["tokenize_chinese_chars"] = False
-        (folder / "tokenizer_config.json").write_text(
-            json.dumps(settings, indent=2) + "\n", encoding="utf-8"
-        )
+        text = json.dumps(settings, indent=2) + "\n"
+        (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
 
     def save_vocabulary(self, path: str | Path) -> None:
         """Writes BERT's `vocab.txt`, whole or not at all. Raises OSError when that cannot be

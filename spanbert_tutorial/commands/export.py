@@ -6,7 +6,6 @@ import argparse
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `export`, for each kind."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     web = kinds.add_parser(
         "web",

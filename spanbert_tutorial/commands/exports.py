@@ -219,7 +219,6 @@ def check_packages() -> None:
 
 
 def described(tensors: dict[str, str]) -> str:
-    """Names with their shapes."""
     return ", ".join(f"{name} [{','.join(shape.split())}]" for name, shape in tensors.items())
 
 

@@ -9,15 +9,16 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, add_text_options, describe
+from spanbert_tutorial.commands.run_state import encoded_text
+from spanbert_tutorial.commands.tasks import TASKS, examples_in_words, read
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import require
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of `inspect`: those of `pretrain` that concern the text, words to cut, and those of
     `finetune` that concern the data."""
-    from spanbert_tutorial.commands.pretrain import add_text_options
-    from spanbert_tutorial.commands.tasks import TASKS
-
     add_text_options(parser)
     parser.add_argument(
         "--task", choices=TASKS, help="look at the files of a task instead of a text; needs --data"
@@ -30,7 +31,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inspect_data(options: argparse.Namespace) -> None:
-    """Prints what a text or the files of a task hold."""
     if options.task:
         return inspect_task(options)
     require(
@@ -45,8 +45,6 @@ PREVIEWS = 2  # examples to look at
 
 def inspect_task(options: argparse.Namespace) -> None:
     """Reads the files as `finetune` does, and prints their counts and the first examples."""
-    from spanbert_tutorial.commands.tasks import TASKS, examples_in_words, read
-    from spanbert_tutorial.engine.files import data_path
     from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
     task = TASKS[options.task]
@@ -75,8 +73,6 @@ def inspect_task(options: argparse.Namespace) -> None:
 
 def inspect_text(options: argparse.Namespace) -> None:
     """Encodes the text for a moment, keeps nothing."""
-    from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, describe
-    from spanbert_tutorial.commands.run_state import encoded_text
     from spanbert_tutorial.pretraining.evaluation import baseline_losses
     from spanbert_tutorial.pretraining.presets import Run
 
@@ -93,8 +89,8 @@ def inspect_text(options: argparse.Namespace) -> None:
                 continue
             print(
                 f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
-                f"per masked token, frequency by position {reached['by_position']:.2f} ({reached['tokens']:,} "
-                f"held-out tokens)."
+                f"per masked token, frequency by position {reached['by_position']:.2f} "
+                f"({reached['tokens']:,} held-out tokens)."
             )
         for word in options.words or ():
             print(f"{word}: {' '.join(text.wordpiece.tokens(text.wordpiece.encode(word)))}")

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from spanbert_tutorial.commands import squad
 from spanbert_tutorial.commands.previews import plural
-from spanbert_tutorial.errors import NoRoom, require
+from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
+from spanbert_tutorial.engine.files import write_text, writing
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.text.lines import OPENERS, read_text
 
 Row = dict[str, Any]
@@ -26,10 +29,6 @@ PLAIN = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `predict TASK`."""
-    from spanbert_tutorial.commands import squad
-    from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
-
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name in ROWS:
         task = TASKS[name]
@@ -50,22 +49,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def predict(options: argparse.Namespace) -> None:
     """Reads the data, writes a line for each example, and says how many."""
-    from spanbert_tutorial.commands.tasks import TASKS
-    from spanbert_tutorial.engine.files import write_text
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
     output = check_output(options.output)
     rows = list(ROWS[options.task](options))
-    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    try:
-        write_text(output, text)
-    except OSError as error:
-        raise NoRoom(f"{output} cannot be written ({error}): give another --output.") from error
+    with writing(output):
+        write_text(output, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
     print(f"{plural(len(rows), TASKS[options.task].unit)}: {output}")
 
 
 def is_plain(path: str) -> bool:
-    """Whether a file is plain text."""
     name = Path(path)
     return (Path(name.stem).suffix if name.suffix in OPENERS else name.suffix) == ".txt"
 
@@ -76,15 +69,10 @@ def plain_text(path: str) -> str:
 
 
 def model_of(options: argparse.Namespace) -> Any:
-    """The fine-tuned model of the options."""
-    from spanbert_tutorial.commands.tasks import TASKS
-
     return TASKS[options.task].parts().model.from_pretrained(options.model, options.vocabulary)
 
 
 def answers(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each question."""
-    from spanbert_tutorial.commands.squad import open_answerer
     from spanbert_tutorial.engine.hooks import with_bar
     from spanbert_tutorial.tasks.squad_files import Question, read_several
 
@@ -102,7 +90,9 @@ def answers(options: argparse.Namespace) -> Iterator[Row]:
     ]
     asked += read_several([path for path in options.data if path not in plain], labeled=False)
     pairs = ((one.question, one.context) for one in with_bar(asked, "question"))
-    found = open_answerer(options).answer_many(pairs, options.threshold, n_best=options.n_best)
+    found = squad.open_answerer(options).answer_many(
+        pairs, options.threshold, n_best=options.n_best
+    )
     for one, answer in zip(asked, found, strict=True):
         place = {"text": answer.text, "start": answer.start, "end": answer.end}
         scores = {"score": answer.score, "null_score": answer.null_score}
@@ -114,7 +104,6 @@ def answers(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def clusters(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each document."""
     from spanbert_tutorial.tasks import coreference
 
     resolver = model_of(options)
@@ -130,11 +119,8 @@ def clusters(options: argparse.Namespace) -> Iterator[Row]:
             for cluster in resolver.scored_clusters(document):
                 rows.append([])
                 for (first, last), score in cluster.items():
-                    place: Row = {
-                        "text": document.text((first, last)),
-                        "first": first,
-                        "last": last,
-                    }
+                    words = document.text((first, last))
+                    place: Row = {"text": words, "first": first, "last": last}
                     if offsets:
                         start, end = offsets[first][0], offsets[last][1]
                         place = {"text": text[start:end], "start": start, "end": end}
@@ -143,7 +129,6 @@ def clusters(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def relations(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each example."""
     from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 
     extractor = model_of(options)
@@ -151,9 +136,9 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
         examples = read_one(Path(path), labeled=False)
         text = plain_text(path) if is_plain(path) else ""
         places = marked_places(text) if text else [None] * len(examples)
-        scores = extractor.scores(examples).softmax(-1)
+        scores = extractor.scores(examples)
         for example, place, row in zip(examples, places, scores, strict=True):
-            score, best = row.max(-1)
+            score, best = row.softmax(-1).max(-1)
             names: Row = {}
             for number, role in enumerate(("subject", "object")):
                 name = getattr(example, role)
@@ -167,16 +152,13 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def sentences(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each sentence or pair."""
-    from spanbert_tutorial.tasks.classification import all_scores
     from spanbert_tutorial.tasks.sentence_files import read
 
     predictor = model_of(options)
     examples = read(*options.data, subtask=options.subtask, labeled=False)
-    texts = [pair for pair, _ in examples]
-    scores = all_scores(predictor.model, predictor.wordpiece, texts, predictor.facts["length"])
+    scores = predictor.scores(examples)
     labels = predictor.predict(examples)
-    for (first, second), label, row in zip(texts, labels, scores, strict=True):
+    for ((first, second), _), label, row in zip(examples, labels, scores, strict=True):
         said = {"text": first} if second is None else {"text": first, "text_pair": second}
         if isinstance(label, float):  # the score is what is predicted
             yield said | {"score": label}
@@ -194,24 +176,16 @@ def entities(options: argparse.Namespace) -> Iterator[Row]:
         found = tagger.predict(examples)
         whole = plain_text(path) if is_plain(path) else ""
         places = [at for at, _ in placed_sentences(whole)] if whole else [0] * len(examples)
-        named = [
-            [
-                {
-                    "text": text[start:end],
-                    "start": start + at,
-                    "end": end + at,
-                    "label": label,
-                    "score": score,
-                }
-                for start, end, label, score in row
+        named: list[Row] = []
+        for (text, _), row, at in zip(examples, found, places, strict=True):
+            rows = [
+                {"text": text[a:b], "start": a + at, "end": b + at, "label": label, "score": score}
+                for a, b, label, score in row
             ]
-            for (text, _), row, at in zip(examples, found, places, strict=True)
-        ]
+            named.append({"text": text, "entities": rows})
         if whole:
-            yield {"text": whole, "entities": [one for row in named for one in row]}
-        else:
-            for (text, _), row in zip(examples, named, strict=True):
-                yield {"text": text, "entities": row}
+            named = [{"text": whole, "entities": sum((row["entities"] for row in named), [])}]
+        yield from named
 
 
 ROWS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {

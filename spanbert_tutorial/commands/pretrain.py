@@ -65,7 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the text and its encoding."""
     add = parser.add_argument
     corpus = (
         "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of such "
@@ -85,7 +84,6 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(options: argparse.Namespace) -> "Run":
-    """The settings of the run that the options describe."""
     from spanbert_tutorial.pretraining.presets import preset
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
@@ -124,8 +122,12 @@ def pretrain(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining import runs
     from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
     from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+    from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
+    from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
-    run, compiling = compiled_or_not(run, options)
+    compiling = compiling_pays(run) and not options.no_compile
+    if compiling:  # all its batches have one shape, so they are not of blocks of similar length
+        run = replace(run, by_length=False)
     if options.dry_run:
         return dry_run(run, options, compiling)
     main = processes().is_main_process  # one of several under `accelerate launch`
@@ -145,7 +147,9 @@ def pretrain(options: argparse.Namespace) -> None:
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
-            describe_pairs(run, text)
+            if objective_or_mixture(run.objective).paired:
+                # the share of NotNext is what a guesser's loss depends on
+                print(f"Pairs: {runs.training_data(run, text).report}.")
         model, _ = runs.pretrain(run, text, model, keeper, compiling)
         if not main:
             return
@@ -187,16 +191,6 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
         )
 
 
-def describe_pairs(run: "Run", text: "EncodedText") -> None:
-    """Prints the counts of the pairs, if the run trains on pairs: the share of NotNext is what a
-    guesser's loss depends on."""
-    from spanbert_tutorial.pretraining import runs
-    from spanbert_tutorial.pretraining.objectives import objective_or_mixture
-
-    if objective_or_mixture(run.objective).paired:
-        print(f"Pairs: {runs.training_data(run, text).report}.")
-
-
 def why_unknown(corpus: str, wordpiece: "WordPiece") -> str:
     """What makes [UNK] of words, looked up in the first documents."""
     from spanbert_tutorial.bert.wordpiece import split_words
@@ -211,17 +205,9 @@ def why_unknown(corpus: str, wordpiece: "WordPiece") -> str:
     ]
     limit = wordpiece.library.model.max_input_chars_per_word
     too_long = sum(length > limit for length in lost)
-    causes = []
-    if too_long:
-        causes.append(
-            f"words of more than {limit} characters become [UNK]; put spaces between the words of "
-            "this text"
-        )
-    if too_long < len(lost):
-        causes.append(
-            f"the vocabulary lacks {'other' if too_long else 'these'} words or characters"
-        )
-    return "; ".join(causes)
+    long = f"words of more than {limit} characters become [UNK]; put spaces between the words of this text"
+    lacking = f"the vocabulary lacks {'other' if too_long else 'these'} words or characters"
+    return "; ".join([long] * bool(too_long) + [lacking] * (too_long < len(lost)))
 
 
 def start(
@@ -247,15 +233,6 @@ def start(
         check_vocabulary(text.wordpiece, model.encoder)
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
-
-
-def compiled_or_not(run: "Run", options: argparse.Namespace) -> tuple["Run", bool]:
-    """The run, and whether its step is compiled. A compiled one does not batch blocks of similar
-    length, because all its batches have one shape."""
-    from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
-
-    compiling = compiling_pays(run) and not options.no_compile
-    return (replace(run, by_length=False), True) if compiling else (run, False)
 
 
 def dry_run(run: "Run", options: argparse.Namespace, compiling: bool) -> None:
@@ -444,7 +421,6 @@ def card(
 
 
 def device() -> str:
-    """The hardware and precision of the run."""
     import torch
 
     from spanbert_tutorial.engine.processes import precision, processes

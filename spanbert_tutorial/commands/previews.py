@@ -17,7 +17,6 @@ Preview = tuple[list[str], str]
 
 
 def plural(number: int, unit: str) -> str:
-    """A number of things, in words."""
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
@@ -47,7 +46,6 @@ def unknown(examples: Sequence, preview: Callable, wordpiece: "WordPiece", max_l
 
 
 def questions_summary(questions: "Sequence[Question]") -> str:
-    """How many have no answer."""
     return f"{sum(not question.answers for question in questions):,} without an answer"
 
 
@@ -75,7 +73,6 @@ def question_preview(question: "Question", wordpiece: "WordPiece", max_length: i
 
 
 def documents_summary(documents: "Sequence[conll.Document]") -> str:
-    """How many clusters they have."""
     return plural(sum(len(document.clusters) for document in documents), "cluster")
 
 
@@ -97,7 +94,6 @@ def document_preview(
 
 
 def relations_summary(examples: "Sequence[relation_files.Example]") -> str:
-    """How many relations occur."""
     return plural(len({example.relation for example in examples}), "relation")
 
 
@@ -120,7 +116,6 @@ def relation_preview(
 
 
 def sentences_summary(examples: "Sequence[sentence_files.Example]") -> str:
-    """How many labels occur, or how the scores reach."""
     labels = {label for _, label in examples}
     scores = [label for label in labels if isinstance(label, float)]
     if scores:
@@ -131,7 +126,6 @@ def sentences_summary(examples: "Sequence[sentence_files.Example]") -> str:
 def sentence_preview(
     example: "sentence_files.Example", wordpiece: "WordPiece", max_length: int
 ) -> Preview:
-    """The sentence or both."""
     from spanbert_tutorial.tasks.classification import Framed
 
     sentences, label = example
@@ -143,7 +137,6 @@ def sentence_preview(
 
 
 def tagging_summary(texts: "Sequence[tagging_files.LabeledText]") -> str:
-    """How many entities they have, and of how many labels."""
     labels = [label for _, entities in texts for *_, label in entities]
     kinds = plural(len(set(labels)), "label")
     return f"{len(labels):,} entities of {kinds}"
@@ -152,7 +145,6 @@ def tagging_summary(texts: "Sequence[tagging_files.LabeledText]") -> str:
 def tagging_preview(
     example: "tagging_files.LabeledText", wordpiece: "WordPiece", max_length: int
 ) -> Preview:
-    """The first input, and what is named."""
     from spanbert_tutorial.tasks.tagging import Words
 
     text, entities = example

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.errors import InputError, NoRoom, parse_json, require
 from spanbert_tutorial.text.corpora import Titles
 from spanbert_tutorial.text.lines import lines_of, read_text, visible
@@ -60,7 +61,6 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
 def kept_when_stopped(state: Path) -> Iterator[None]:
     """Whatever stops the code inside, a state with a snapshot is kept, and the message says how to
     resume; a state without a snapshot is removed, if it was made here."""
-    from spanbert_tutorial.engine.files import new_parents
     from spanbert_tutorial.engine.processes import processes
 
     earlier = state.exists()
@@ -88,11 +88,9 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
 
 def check_apart(output: Path, corpus: str) -> None:
     """Raises InputError for an output inside the corpus: the next run would read it as text."""
-    folder = Path(corpus)
+    inside = output.resolve().is_relative_to(Path(corpus).resolve())
     require(
-        corpus == "almanac"
-        or not folder.is_dir()
-        or not output.resolve().is_relative_to(folder.resolve()),
+        corpus == "almanac" or not Path(corpus).is_dir() or not inside,
         f"the output {output} is inside the corpus {corpus}: give another --output.",
     )
 
@@ -100,11 +98,11 @@ def check_apart(output: Path, corpus: str) -> None:
 def finished(output: Path, state: Path) -> bool:
     """Whether the run was killed at the very end, when its checkpoint was in place and its state
     was being removed; removes the rest. Metrics that differ belong to another run."""
-    written = output / "metrics.jsonl"
-    rest = state / "metrics.jsonl"
-    same = rest.is_file() and written.is_file() and rest.read_bytes() == written.read_bytes()
-    empty = written.is_file() and state.is_dir() and not any(state.iterdir())
-    if not (same or empty):
+    written, rest = output / "metrics.jsonl", state / "metrics.jsonl"
+    if not (written.is_file() and state.is_dir()):
+        return False
+    same = rest.is_file() and rest.read_bytes() == written.read_bytes()
+    if not same and any(state.iterdir()):
         return False
     remove_state(state)
     print(f"The stopped run had already finished: {output} is complete.")
@@ -134,27 +132,15 @@ def encoded_text(options: argparse.Namespace, folder: Path) -> "EncodedText":
 
 def encode_text(options: argparse.Namespace, folder: Path) -> None:
     """Reads and encodes the text of a run into a new `folder`, completely or not at all."""
-    from spanbert_tutorial.engine.files import whole_folder
     from spanbert_tutorial.pretraining.encoded_text import open_text
 
     print(f"Reading and encoding {options.corpus} ...", flush=True)
     titles = read_titles(options.leave_out)
-    try:
-        with whole_folder(folder) as part:
-            open_text(
-                options.corpus,
-                part,
-                options.vocabulary or options.init_from,
-                options.vocab_size,
-                titles,
-                options.held_out_every,
-            )
-            (part / TEXT_FACTS).write_text(json.dumps(text_facts(options)), encoding="utf-8")
-    except OSError as error:
-        raise NoRoom(
-            f"the encoded text cannot be written to {folder} ({error}): make room, or give another "
-            "--output."
-        ) from error
+    vocabulary = options.vocabulary or options.init_from
+    how = vocabulary, options.vocab_size, titles, options.held_out_every
+    with writing(f"the encoded text {folder}"), whole_folder(folder) as part:
+        open_text(options.corpus, part, *how)
+        (part / TEXT_FACTS).write_text(json.dumps(text_facts(options)), encoding="utf-8")
     if titles:
         print(
             f"Left out: {len(titles.skipped):,} of the {len(titles):,} titles in "
@@ -206,24 +192,14 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
 
 
 def read_titles(path: str | None) -> Titles:
-    """The titles in a file, one per line; none without a file. Raises InputError if it cannot be
-    read."""
-    if path is None:
-        return Titles()
-    lines = lines_of(read_text(path, "a text file with one title per line"))
-    return Titles(filter(visible, lines))
+    """The titles in a file, one per line; none without a file."""
+    text = "" if path is None else read_text(path, "a text file with one title per line")
+    return Titles(filter(visible, lines_of(text)))
 
 
 def write_results(output: Path, contents: Mapping[str, object]) -> None:
     """Writes a new folder of JSON files by name, completely or not at all."""
-    from spanbert_tutorial.engine.files import whole_folder
-
-    try:
-        with whole_folder(output) as folder:
-            for name, content in contents.items():
-                text = json.dumps(content, ensure_ascii=False, indent=1)
-                (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise NoRoom(
-            f"the results cannot be written to {output} ({error}): make room, or give another --output."
-        ) from error
+    with writing(f"the results {output}"), whole_folder(output) as folder:
+        for name, content in contents.items():
+            text = json.dumps(content, ensure_ascii=False, indent=1)
+            (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")

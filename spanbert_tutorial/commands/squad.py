@@ -23,7 +23,6 @@ LONGEST_ANSWER = "tokens of the longest answer (default: as in training, 30)"
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `evaluate squad` that not all tasks have."""
     add = parser.add_argument
     data = "SQuAD file or table (.json or .csv, also .xz, .gz) or OWNER/NAME:PART (without PART: "
     add("--data", required=True, help=f"{data}validation)")
@@ -37,7 +36,6 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `answer`."""
     add = parser.add_argument
     add("--model", required=True, help="fine-tuned model: a folder or a hub name")
     add("--vocabulary", help="its vocabulary, if it is not in that folder")
@@ -53,7 +51,6 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_make_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `make-questions`."""
     add = parser.add_argument
     corpus = "a .txt or .jsonl file, a folder of them, or a hub name"
     add("--corpus", required=True, help=corpus)
@@ -127,7 +124,6 @@ def evaluate(options: argparse.Namespace) -> None:
     Unanswerable questions need a threshold."""
     from spanbert_tutorial.pretraining.checkpoints import check_output
     from spanbert_tutorial.tasks import squad
-    from spanbert_tutorial.tasks.real_questions import intervals
 
     output = check_output(options.output)
     questions = squad.read(options.data)
@@ -160,7 +156,7 @@ def evaluate(options: argparse.Namespace) -> None:
             max(squad.character_f1(final[q.id], g) for g in squad.golds(q)) for q in questions
         ]
         result["character_f1"] = 100 * sum(shares) / len(shares)
-    if drawn := intervals(final, questions):  # 95 %; none without an answer
+    if drawn := squad.intervals(final, questions):  # 95 %; none without an answer
         result["intervals"] = drawn
     # the official evaluation takes null_odds.json together with the texts, none of them left out
     contents = {"texts": texts, "null_odds": odds, "score": result}
@@ -169,7 +165,6 @@ def evaluate(options: argparse.Namespace) -> None:
 
 
 def open_answerer(options: argparse.Namespace) -> "QuestionAnswerer":
-    """The model of the options."""
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
@@ -205,7 +200,6 @@ def notes(
 
 
 def answer(options: argparse.Namespace) -> None:
-    """Prints the answer to a question."""
     # line ends unchanged, because the offsets count them
     context = read_text(options.context_file, "a text file", translate=False)
     answerer = open_answerer(options)

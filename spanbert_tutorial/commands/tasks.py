@@ -12,7 +12,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spanbert_tutorial.commands import previews
+from spanbert_tutorial.commands import previews, squad
 from spanbert_tutorial.commands.run_state import (
     kept_when_stopped,
     open_state,
@@ -72,8 +72,6 @@ class Task(NamedTuple):
 
 
 def questions() -> Parts:
-    """Question answering."""
-    from spanbert_tutorial.commands import squad as commands
     from spanbert_tutorial.tasks import question_answering as qa
     from spanbert_tutorial.tasks.squad import read_several
 
@@ -84,14 +82,13 @@ def questions() -> Parts:
         qa.PRESETS,
         summary=previews.questions_summary,
         preview=previews.question_preview,
-        evaluate=commands.evaluate,
+        evaluate=squad.evaluate,
         start=qa.model_with_head,
         inputs=qa.QuestionAnsweringData,
     )
 
 
 def coreference() -> Parts:
-    """Coreference resolution."""
     from spanbert_tutorial.tasks import coreference as task
 
     summary, preview = previews.documents_summary, previews.document_preview
@@ -100,7 +97,6 @@ def coreference() -> Parts:
 
 
 def relations() -> Parts:
-    """Relation extraction."""
     from spanbert_tutorial.tasks import relation_extraction as task
     from spanbert_tutorial.tasks.relation_files import read
 
@@ -110,7 +106,6 @@ def relations() -> Parts:
 
 
 def sentences() -> Parts:
-    """Tasks of one or two sentences."""
     from spanbert_tutorial.tasks import sentence_tasks as task
 
     summary, preview = previews.sentences_summary, previews.sentence_preview
@@ -119,18 +114,10 @@ def sentences() -> Parts:
 
 
 def tagging() -> Parts:
-    """Tagging."""
     from spanbert_tutorial.tasks import tagging as task
 
     summary, preview = previews.tagging_summary, previews.tagging_preview
     return Parts(task.read, task.Tagger, task.fine_tune, task.PRESETS, task.score, summary, preview)
-
-
-def add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `evaluate squad`, whose module imports this one."""
-    from spanbert_tutorial.commands import squad
-
-    squad.add_evaluate_options(parser)
 
 
 TASKS = {
@@ -145,7 +132,7 @@ TASKS = {
             "max_answer_length": "tokens of the longest answer that the model will give",
             "answers_only": "skip windows that do not contain the answer of their question",
         },
-        add_evaluate_options=add_question_options,
+        add_evaluate_options=squad.add_evaluate_options,
     ),
     "coreference": Task(
         "mentions of the same thing in a document",
@@ -185,6 +172,15 @@ TASKS = {
 
 # --- options ------------------------------------------------------------------------
 
+# of the training of every task
+SETTINGS = {
+    "epochs": "passes over the data",
+    "batch_size": "full-length inputs per batch; a batch of shorter ones holds more",
+    "learning_rate": "peak learning rate",
+    "max_length": "maximum input length in tokens",
+    "seed": "random seed",
+}
+
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `finetune TASK`; the `PRESETS` of the task fill in what is not given."""
@@ -201,40 +197,30 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
         add("--output", required=True, help="folder of the fine-tuned model")
         preset = "small, spanbert or another preset of the task (default: by model size)"
         add("--preset", help=f"settings: {preset}")
-        add("--epochs", type=float, help="passes over the data")
-        batch = "full-length inputs per batch; a batch of shorter ones holds more"
-        add("--batch-size", type=int, help=batch)
-        add("--learning-rate", type=float, help="peak learning rate")
-        add("--max-length", type=int, help="maximum input length in tokens")
-        for field, meaning in task.settings.items():
+        for field, meaning in (SETTINGS | task.settings).items():
             if field == "answers_only":
                 add(option(field), help=meaning, action="store_true", default=None)
             else:
-                kind = float if field == "task_learning_rate" else int
+                kind = float if field == "epochs" or field.endswith("learning_rate") else int
                 add(option(field), help=meaning, type=kind)
-        add("--seed", type=int, help="random seed")
         resume = "continue a stopped run, given the same options"
         add("--resume", action="store_true", help=resume)
         add_reading_options(options, task)
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `evaluate TASK`."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name, task in TASKS.items():
         description = f"Score a fine-tuned model: {task.help}."
         options = tasks.add_parser(name, help=task.help, description=description)
-        options.add_argument(
-            "--model", required=True, help="fine-tuned model: a folder or a hub name"
-        )
-        options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
+        add = options.add_argument
+        add("--model", required=True, help="fine-tuned model: a folder or a hub name")
+        add("--vocabulary", help="its vocabulary, if it is not in that folder")
         if task.add_evaluate_options:
             task.add_evaluate_options(options)
         else:
-            options.add_argument("--data", nargs="+", required=True, help=task.data)
-            options.add_argument(
-                "--output", required=True, help="new folder: predictions.json, score.json"
-            )
+            add("--data", nargs="+", required=True, help=task.data)
+            add("--output", required=True, help="new folder: predictions.json, score.json")
         add_reading_options(options, task)
 
 
@@ -245,7 +231,6 @@ def add_reading_options(parser: argparse.ArgumentParser, task: Task) -> None:
 
 
 def option(field: str) -> str:
-    """The option that sets a field."""
     return f"--{field.replace('_', '-')}"
 
 
@@ -294,13 +279,11 @@ def finetune(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace, task: Task) -> list:
-    """The examples in all files."""
     data = options.data if isinstance(options.data, list) else [options.data]
     return task.parts().read(*data, **reading(options, task))
 
 
 def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
-    """The values of the options that the task needs to read its files."""
     return {name: getattr(options, name) for name in task.reading}
 
 
@@ -357,11 +340,9 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> 
     known = ", ".join(presets)
     require(preset in presets, f'the preset "{preset}" is unknown: use one of {known}.')
     names = {field.name for field in fields(presets[preset])}
-    given = {name: value for name, value in vars(options).items() if name in names}
-    given["peak_learning_rate"] = options.learning_rate
-    return replace(
-        presets[preset], **{name: value for name, value in given.items() if value is not None}
-    )
+    given = vars(options) | {"peak_learning_rate": options.learning_rate}
+    chosen = {name: v for name, v in given.items() if name in names and v is not None}
+    return replace(presets[preset], **chosen)
 
 
 def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:

@@ -16,7 +16,6 @@ SMALLEST_SCALE = 2.0**-30
 
 
 def new_accelerator() -> Accelerator:
-    """Accelerate in the precision that suits this machine."""
     processes()  # before the accelerator, which would choose the device by itself
     keep_freed_memory()
     return Accelerator(mixed_precision=precision())

@@ -16,6 +16,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
+from safetensors import SafetensorError
+
+from spanbert_tutorial.errors import NoRoom
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -31,6 +35,15 @@ def data_path(*parts: str) -> Path:
     raise FileNotFoundError(
         f"{name} is neither in {folders[0]} nor in {folders[1]}: reinstall the package."
     )
+
+
+@contextmanager
+def writing(what: object, mend: str = "make room, or give another --output") -> Iterator[None]:
+    """A disk that is full or may not be written to becomes one sentence, a NoRoom."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise NoRoom(f"{what} cannot be written ({error}): {mend}.") from error
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -62,7 +75,6 @@ def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
 
 
 def whole_folder(folder: str | Path) -> AbstractContextManager[Path]:
-    """`whole_file` for a folder."""
     return whole_file(folder, folder=True)
 
 
@@ -112,7 +124,6 @@ def force_to_disk(path: Path) -> None:
 
 
 def part_beside(path: Path) -> Path:
-    """A new path next to `path` to write to, until it is renamed."""
     return path.parent / f"{part_prefix(path)}{uuid4().hex}.part"
 
 
@@ -123,7 +134,6 @@ def part_prefix(path: Path) -> str:
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a folder, if it exists and can be removed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return

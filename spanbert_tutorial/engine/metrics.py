@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from spanbert_tutorial.engine.files import write_text
+from spanbert_tutorial.engine.files import write_text, writing
 from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import fail_together, processes
-from spanbert_tutorial.errors import InputError, NoRoom, parse_json
+from spanbert_tutorial.errors import InputError, parse_json
 
 EVERY = 10  # steps averaged in one line
 # about how many lines of a long run also have held-out metrics; a short run has fewer
@@ -42,7 +42,6 @@ class Metrics(Hook):
             fail_together(partial(self.write, state, *state.batches.taken()))
 
     def write(self, state: Any, tokens: int, seconds: float) -> None:
-        """Adds a line, in the first process."""
         if not processes().is_main_process:
             return
         line = self.line(state) | {"tokens": tokens, "seconds": round(seconds, 1)}
@@ -55,7 +54,7 @@ class Metrics(Hook):
                 raise FloatingPointError(
                     f"{name} is {value} after step {step}: lower the peak learning rate."
                 )
-        try:
+        with writing(f"the metrics in {self.path}", "make room, or allow writing there"):
             if not self.begun:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 write_text(self.path, "".join(self.lines_before(step)))
@@ -64,11 +63,6 @@ class Metrics(Hook):
                 file.write(json.dumps(line) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
-            raise NoRoom(
-                f"the metrics in {self.path} cannot be written ({error}): make room, or allow "
-                "writing there."
-            ) from error
 
     def line(self, state: Any) -> dict[str, float]:
         """Step, mean losses since the line before, and learning rate."""

@@ -18,17 +18,16 @@ from typing import Any
 
 import torch
 from accelerate.utils import gather_object
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from spanbert_tutorial.engine.device import check_weights
-from spanbert_tutorial.engine.files import whole_folder
+from spanbert_tutorial.engine.files import whole_folder, writing
 from spanbert_tutorial.engine.hooks import Hook, ProgressBar, finishing_the_step
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.processes import any_process, fail_together, processes
 from spanbert_tutorial.engine.stream import Stream
-from spanbert_tutorial.errors import InputError, NoRoom, parse_json
+from spanbert_tutorial.errors import InputError, parse_json
 
 EVERY = 120.0  # seconds between two snapshots
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -122,15 +121,10 @@ class Snapshots(Hook):
         if not processes().is_main_process:
             return
         before = self.newest()
-        try:
-            with whole_folder(target) as part:
-                save(content, part)
-        except (OSError, SafetensorError) as error:
-            kept = f"the last whole snapshot is {before.name}" if before else "there is none yet"
-            raise NoRoom(
-                f"no snapshot can be written to {self.folder} ({error}): make room, or allow "
-                f"writing there; {kept}."
-            ) from error
+        kept = f"the last whole snapshot is {before.name}" if before else "there is none yet"
+        mend = f"make room, or allow writing there; {kept}"
+        with writing(f"a snapshot in {self.folder}", mend), whole_folder(target) as part:
+            save(content, part)
         for path in self.folder.iterdir():  # earlier ones, and what killed processes left
             if path != target:
                 shutil.rmtree(path, ignore_errors=True)

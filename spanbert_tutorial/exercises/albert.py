@@ -2,7 +2,7 @@
 
 from operator import index
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 CASES = [  # vocabulary, E, H, layers, sharing
     (30_000, 128, 768, 12, "all"),
@@ -50,7 +50,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_count = Diagnosis(
+#: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
+#: and heads.
+check_count = Check(
     CASES,
     counted,
     MISTAKES,
@@ -58,7 +60,3 @@ diagnose_count = Diagnosis(
     returns="a whole number",
     read=index,
 )
-
-#: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
-#: and heads.
-check_count = diagnose_count.say

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 N = 5  # tokens, the last of them padding
 D = 4  # width of the head
@@ -19,7 +19,6 @@ Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def attention(
     query: Tensor, key: Tensor, value: Tensor, real: Tensor, *, scale: float = 0.5
 ) -> Tensor:
-    """The right answer, or with another scale."""
     scores = query @ key.T / query.shape[-1] ** scale
     return scores.masked_fill(~real, -math.inf).softmax(-1) @ value
 
@@ -40,14 +39,12 @@ MISTAKES = (
     ),
 )
 
-diagnose_attention = Diagnosis(
+#: Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is
+#: attention.
+check_attention = Check(
     [(QUERY, KEY, VALUE, torch.arange(N) < N - 1)],
     attention,
     MISTAKES,
     "scaled, masked before softmax, one distribution for each query.",
     returns="a tensor of the shape [n,d]",
 )
-
-#: Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is
-#: attention.
-check_attention = diagnose_attention.say

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 from spanbert_tutorial.relatives.beyond import span_corruption
 
 TEXT = list(range(10, 20))
@@ -14,20 +14,17 @@ Lists = tuple[list[int], list[int]]
 
 
 def right(ids: list[int], selected: list[bool], sentinels: list[int]) -> Lists:
-    """The package's answer."""
     source, target = span_corruption(np.array(ids), np.array(selected), sentinels)
     return source.tolist(), target.tolist()
 
 
 def one_each(ids: list[int], selected: list[bool], sentinels: list[int]) -> Lists:
-    """A sentinel for each token."""
     marks = iter(sentinels)
     source = [next(marks) if hidden else i for i, hidden in zip(ids, selected, strict=True)]
     return source, right(ids, selected, sentinels)[1]
 
 
 def unclosed(*case: list) -> Lists:
-    """A target without its last sentinel."""
     source, target = right(*case)
     return source, target[:-1]
 
@@ -38,7 +35,9 @@ MISTAKES = (
     (lambda *case: right(*case)[::-1], "input and target are swapped."),
 )
 
-diagnose_span_corruption = Diagnosis(
+#: Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
+#: two lists.
+check_span_corruption = Check(
     CASES,
     right,
     MISTAKES,
@@ -46,7 +45,3 @@ diagnose_span_corruption = Diagnosis(
     returns="a pair of lists of ids, the input and the target",
     read=lambda value: [plain(list(part)) for part in value],
 )
-
-#: Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
-#: two lists.
-check_span_corruption = diagnose_span_corruption.say

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
 Row = tuple[int, int, list[int]]
@@ -44,7 +44,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_boundary_rows = Diagnosis(
+#: Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
+#: right.
+check_boundary_rows = Check(
     CASES,
     rows,
     MISTAKES,
@@ -52,7 +54,3 @@ diagnose_boundary_rows = Diagnosis(
     returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
     read=lambda value: sorted(plain(row) for row in value),
 )
-
-#: Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
-#: right.
-check_boundary_rows = diagnose_boundary_rows.say

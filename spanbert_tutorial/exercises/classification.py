@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Vector = Sequence[float]
 SPECIAL = "[CLS]", "[SEP]", "[PAD]"
@@ -47,9 +47,7 @@ MISTAKES = (
     ),
 )
 
-diagnose_mean = Diagnosis(
+#: Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own tokens.
+check_mean = Check(
     CASES, mean, MISTAKES, "only the tokens of the text count, each once.", "a list of numbers"
 )
-
-#: Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own tokens.
-check_mean = diagnose_mean.say

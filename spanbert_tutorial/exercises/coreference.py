@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.tasks import coreference_scores
 
 Clusters = list[list[str]]
@@ -26,14 +26,12 @@ CASES = [
 
 
 def b_cubed(key: Clusters, response: Clusters) -> tuple[float, float]:
-    """Precision and recall of B³, from 0 to 1."""
     pairs = coreference_scores.checked_pairs([(key, response)])
     precision, recall, _ = coreference_scores.triple(pairs, coreference_scores.b_cubed)
     return precision / 100, recall / 100
 
 
 def of_clusters(one: Clusters, other: Clusters) -> float:
-    """The mean of the clusters' means."""
     means = [
         sum(len(set(cluster) & set(found)) ** 2 for found in other) / len(cluster) ** 2
         for cluster in one
@@ -57,7 +55,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_b_cubed = Diagnosis(
+#: Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to 1.
+check_b_cubed = Check(
     CASES,
     b_cubed,
     MISTAKES,
@@ -65,6 +64,3 @@ diagnose_b_cubed = Diagnosis(
     "precision.",
     returns="two numbers, precision and recall",
 )
-
-#: Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to 1.
-check_b_cubed = diagnose_b_cubed.say

@@ -1,7 +1,7 @@
 """What the checks of all exercises share, such as that of `book/bert/masking`: they call a reader's
 function, compare its answers with the right ones, and name a likely mistake. For example::
 
-    diagnose_mean = Diagnosis(
+    check_mean = Check(
         cases=CASES,
         right=mean,
         mistakes=[(sum, "this is the sum. Divide it by the number of values.")],
@@ -42,9 +42,9 @@ def same(one: Any, other: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
-    """An exercise; calling it with a reader's function returns one sentence, `Correct: …` or
-    `Not yet: …`.
+class Check:
+    """The check of an exercise. Calling it with a reader's function prints one sentence,
+    `Correct: …` or `Not yet: …`, which `diagnose` returns.
 
     cases: the arguments of each call. right: `(*case)` → the right answer. mistakes: what a likely
     mistake computes, and the sentence for it. read: the answer as it is compared; whatever it
@@ -59,7 +59,10 @@ class Diagnosis:
     read: Callable[[Any], Any] = plain
     none_is_an_answer: bool = False
 
-    def __call__(self, attempt: Callable) -> str:
+    def __call__(self, attempt: Callable) -> None:
+        say(self.diagnose(attempt))
+
+    def diagnose(self, attempt: Callable) -> str:
         answers = []
         for case in self.cases:
             try:
@@ -79,10 +82,6 @@ class Diagnosis:
         case, answer, gold = next(row for row in rows if not same(*row[1:]))
         given = ", ".join(map(_short, case))
         return f"Not yet: for {given}, the right answer is {_short(gold)}, and yours is {_short(answer)}."
-
-    def say(self, attempt: Callable) -> None:
-        """Prints that sentence in short lines."""
-        say(self(attempt))
 
     def _answers(self, function: Callable) -> list:
         return [self.read(function(*deepcopy(case))) for case in self.cases]

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.pretraining.directions import direction_mask
 
 NAMES = ("left-to-right", "right-to-left", "all but yourself")
@@ -15,7 +15,6 @@ ITSELF = torch.eye(len(REAL), dtype=torch.bool)
 
 
 def right(name: str, real: Tensor) -> Tensor:
-    """The package's mask."""
     return direction_mask(name, real[None])[0]
 
 
@@ -42,7 +41,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_mask = Diagnosis(
+#: Prints whether `attempt(name, real: bool[n])` gives the attention mask bool[n,n] for each
+#: name of NAMES.
+check_mask = Check(
     [(name, REAL) for name in NAMES],
     right,
     MISTAKES,
@@ -50,7 +51,3 @@ diagnose_mask = Diagnosis(
     returns="a mask [n,n]: one row per token that looks",
     read=rows_of_tokens,
 )
-
-#: Prints whether `attempt(name, real: bool[n])` gives the attention mask bool[n,n] for each
-#: name of NAMES.
-check_mask = diagnose_mask.say

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -21,7 +21,6 @@ CASES = [
 def replaced(
     original: np.ndarray, selected: np.ndarray, sampled: np.ndarray, real: np.ndarray
 ) -> Arrays:
-    """The exercise's answer."""
     ids = np.where(selected, sampled, original)
     return ids, ids != original, real
 
@@ -40,7 +39,9 @@ MISTAKES = (
     (lambda *case: (replaced(*case)[0], case[1], case[1]), f"{LUCKY}; and {SCORED}"),
 )
 
-diagnose_replace = Diagnosis(
+#: Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
+#: labels and scored tokens.
+check_replace = Check(
     CASES,
     replaced,
     MISTAKES,
@@ -48,7 +49,3 @@ diagnose_replace = Diagnosis(
     "token is scored.",
     returns="three arrays, `ids, replaced, scored`",
 )
-
-#: Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
-#: labels and scored tokens.
-check_replace = diagnose_replace.say

@@ -3,7 +3,7 @@ mask."""
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 
 PAD, CLS, SEP = 0, 101, 102  # as in BERT's cased vocabulary
 Pair = tuple[list[int], list[int]]
@@ -54,7 +54,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_batch = Diagnosis(
+#: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
+#: pairs.
+check_batch = Check(
     CASES,
     batch,
     MISTAKES,
@@ -62,7 +64,3 @@ diagnose_batch = Diagnosis(
     returns="three arrays [B,n]: ids, segments, mask",
     read=lambda value: [plain(np.asarray(part).astype(int)) for part in value],
 )
-
-#: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
-#: pairs.
-check_batch = diagnose_batch.say

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Logs = Sequence[Sequence[float]]  # [k,V], a row for each masked position
 Names = Sequence[tuple[int, ...]]  # the ids of each candidate, k each
@@ -47,7 +47,9 @@ MISTAKES = (
     (lambda *case: rank(*case) - 1, "you count from 0. The best rank is 1."),
 )
 
-diagnose_rank = Diagnosis(
+#: Prints whether `attempt(logs, candidates, true)` gives the rank of the true name. logs: [k,V]
+#: log-probabilities; candidates: k ids each. Of equal scores each has the mean of their ranks.
+check_rank = Check(
     CASES,
     rank,
     MISTAKES,
@@ -56,7 +58,3 @@ diagnose_rank = Diagnosis(
     returns="one number, the rank",
     read=float,
 )
-
-#: Prints whether `attempt(logs, candidates, true)` gives the rank of the true name. logs: [k,V]
-#: log-probabilities; candidates: k ids each. Of equal scores each has the mean of their ranks.
-check_rank = diagnose_rank.say

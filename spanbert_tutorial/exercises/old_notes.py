@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from spanbert_tutorial.bert.wordpiece import SPECIALS
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Rule = Callable[[Sequence[str], bool | None], bool]
 VOCABULARIES = (
@@ -50,7 +50,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_lower_case = Diagnosis(
+#: Prints whether `attempt(tokens, told)` says rightly whether texts must be lower-cased.
+check_lower_case = Check(
     CASES,
     lower_case,
     MISTAKES,
@@ -58,6 +59,3 @@ diagnose_lower_case = Diagnosis(
     returns="True or False",
     read=bool,
 )
-
-#: Prints whether `attempt(tokens, told)` says rightly whether texts must be lower-cased.
-check_lower_case = diagnose_lower_case.say

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 # Blocks of ids, padded on the right with 0.
 BLOCKS = (
@@ -32,7 +32,9 @@ PLATEAU_MISTAKES = (
     ),
 )
 
-diagnose_plateau = Diagnosis(
+#: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids
+#: [B, n].
+check_plateau = Check(
     [(np.array(ids), 0) for ids in BLOCKS],
     entropy,
     PLATEAU_MISTAKES,
@@ -40,7 +42,3 @@ diagnose_plateau = Diagnosis(
     returns="one number",
     read=float,
 )
-
-#: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids
-#: [B, n].
-check_plateau = diagnose_plateau.say

@@ -1,6 +1,6 @@
 """Check for the exercise of `book/spanbert/pretraining_spanbert`."""
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Parts = list[float | None]
 # −log P of each masked token by the masked language model head, and by the boundary head where the
@@ -13,7 +13,6 @@ CASES = [
 
 
 def real(sbo: Parts) -> list[float]:
-    """The boundary losses that are there."""
     return [part for part in sbo if part is not None]
 
 
@@ -39,7 +38,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_loss = Diagnosis(
+#: Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block.
+check_loss = Check(
     CASES,
     paper_loss,
     MISTAKES,
@@ -47,6 +47,3 @@ diagnose_loss = Diagnosis(
     returns="one number",
     read=float,
 )
-
-#: Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block.
-check_loss = diagnose_loss.say

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 from spanbert_tutorial.tasks.windows import Window, central_windows, decode, window_ranges
 
 Scores = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -54,7 +54,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_answer = Diagnosis(
+#: Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
+#: token, or None.
+check_answer = Check(
     [draw_case(np.random.default_rng(seed)) for seed in range(36)],
     answer,
     MISTAKES,
@@ -63,7 +65,3 @@ diagnose_answer = Diagnosis(
     read=lambda value: None if value is None else plain([int(place) for place in value]),
     none_is_an_answer=True,
 )
-
-#: Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
-#: token, or None.
-check_answer = diagnose_answer.say

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 
 WORD = [7, 8, 9]
 
 
 def rest_of_word(word: Sequence[int], i: int) -> list[int]:
-    """The position i and those that follow it in its word."""
     return [position for position in word if position >= i]
 
 
@@ -27,7 +26,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_rule = Diagnosis(
+#: Prints whether `attempt(word, i)` gives the positions to mask.
+check_rule = Check(
     [(WORD, i) for i in WORD] + [([4], 4)],
     rest_of_word,
     MISTAKES,
@@ -35,6 +35,3 @@ diagnose_rule = Diagnosis(
     returns="a list of positions",
     read=lambda value: sorted(plain(list(value))),
 )
-
-#: Prints whether `attempt(word, i)` gives the positions to mask.
-check_rule = diagnose_rule.say

@@ -3,7 +3,7 @@ count."""
 
 from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Labels = Sequence[str]
 NAMES = {
@@ -36,7 +36,6 @@ def directed_f1(gold: Labels, said: Labels, relation: str, *, way: str = "") -> 
 
 
 def bare(labels: Labels) -> list[str]:
-    """The labels without their directions."""
     return [label.split("(")[0] for label in labels]
 
 
@@ -56,7 +55,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_directed = Diagnosis(
+#: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
+#: directions counted.
+check_directed = Check(
     CASES,
     directed_f1,
     MISTAKES,
@@ -64,7 +65,3 @@ diagnose_directed = Diagnosis(
     returns="one number, the F1 in percent",
     read=float,
 )
-
-#: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
-#: directions counted.
-check_directed = diagnose_directed.say

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import sqrt
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Labels = Sequence[str]
 CASES = [
@@ -22,21 +22,18 @@ CASES = [
 
 
 def counts(gold: Labels, said: Labels) -> tuple[int, int, int, int]:
-    """True positives, false positives, false negatives, true negatives."""
     pairs = list(zip(gold, said, strict=True))
     a, b, c, d = (pairs.count(each) for each in (("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")))
     return a, b, c, d
 
 
 def matthews(gold: Labels, said: Labels) -> float:
-    """Matthews' correlation, 0 where it is not defined."""
     tp, fp, fn, tn = counts(gold, said)
     below = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     return (tp * tn - fp * fn) / below if below else 0.0
 
 
 def f1(gold: Labels, said: Labels) -> float:
-    """F1 of the 1s."""
     tp, fp, fn, _ = counts(gold, said)
     return 2 * tp / (2 * tp + fp + fn)
 
@@ -54,7 +51,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_matthews = Diagnosis(
+#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
+#: "1".
+check_matthews = Check(
     CASES,
     matthews,
     MISTAKES,
@@ -62,7 +61,3 @@ diagnose_matthews = Diagnosis(
     returns="one number, from -1 to 1",
     read=float,
 )
-
-#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
-#: "1".
-check_matthews = diagnose_matthews.say

@@ -1,6 +1,6 @@
 """Check for the exercise of `book/spanbert/single_sequence`."""
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 
 # Lengths of the sentences of each document, and the length n of the model's input. No sentence is
 # longer than n − 2.
@@ -49,7 +49,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_packing = Diagnosis(
+#: Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and [SEP].
+check_packing = Check(
     [(made_documents(lengths), n) for lengths, n in LENGTHS],
     pack,
     MISTAKES,
@@ -57,6 +58,3 @@ diagnose_packing = Diagnosis(
     returns="a list of blocks, each a list of tokens",
     read=lambda blocks: [plain(list(block)) for block in blocks],
 )
-
-#: Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and [SEP].
-check_packing = diagnose_packing.say

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 BUDGETS = [
     ([1, 1, 1], 3),
@@ -25,7 +25,9 @@ CUT_MISTAKES = (
     (lambda sizes, left: min(left, sum(sizes)), "that is a number of tokens. Count words."),
 )
 
-diagnose_cut = Diagnosis(
+#: Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
+#: left.
+check_cut = Check(
     BUDGETS,
     lambda sizes, left: (np.cumsum(sizes) <= left).sum(),
     CUT_MISTAKES,
@@ -33,7 +35,3 @@ diagnose_cut = Diagnosis(
     returns="one number: how many words fit",
     read=float,
 )
-
-#: Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
-#: left.
-check_cut = diagnose_cut.say

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 
 Clusters = list[list[tuple[int, int]]]
 STOP = {"a", "in", "is", "of", "the", "to"}
@@ -57,7 +57,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_clusters = Diagnosis(
+#: Prints whether `attempt(words, stop)` gives the clusters, each a list of (first, last), in any
+#: order.
+check_clusters = Check(
     [(text.split(), STOP) for text in TEXTS],
     clusters,
     MISTAKES,
@@ -65,7 +67,3 @@ diagnose_clusters = Diagnosis(
     returns="a list of clusters, each a list of (first, last), like [[(1, 2), (10, 11)]]",
     read=lambda value: sorted(sorted(plain(span) for span in cluster) for cluster in value),
 )
-
-#: Prints whether `attempt(words, stop)` gives the clusters, each a list of (first, last), in any
-#: order.
-check_clusters = diagnose_clusters.say

@@ -1,6 +1,6 @@
 """Check for the exercise of `book/tasks/squad`."""
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.tasks.squad import f1, normalize
 
 CASES = [
@@ -24,7 +24,6 @@ CASES = [
 
 
 def with_sets(prediction: str, gold: str) -> float:
-    """Each word once."""
     words, wanted = set(normalize(prediction).split()), set(normalize(gold).split())
     if not words or not wanted:
         return float(words == wanted)
@@ -44,7 +43,8 @@ MISTAKES = (
     (lambda *case: 100 * f1(*case), "this is in percent. Give a number from 0 to 1."),
 )
 
-diagnose_f1 = Diagnosis(
+#: Prints whether `attempt(prediction, gold)` gives the F1 of two texts.
+check_f1 = Check(
     CASES,
     f1,
     MISTAKES,
@@ -52,6 +52,3 @@ diagnose_f1 = Diagnosis(
     returns="one number, from 0 to 1",
     read=float,
 )
-
-#: Prints whether `attempt(prediction, gold)` gives the F1 of two texts.
-check_f1 = diagnose_f1.say

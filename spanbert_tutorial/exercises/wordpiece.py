@@ -1,7 +1,7 @@
 """Checks for the exercise of `book/bert/wordpiece`."""
 
 from spanbert_tutorial.bert.wordpiece import split_word
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 # Small vocabularies in which common mistakes give answers of their own.
 ROWS = {"row", "rower", "r", "s", "##o", "##w", "##e", "##r", "##s", "##er", "##ers", "##rs"}
@@ -31,7 +31,8 @@ SPLIT_MISTAKES = (
     ),
 )
 
-diagnose_split = Diagnosis(
+#: Prints whether `attempt(word, vocabulary)` divides a word, longest match first.
+check_split = Check(
     SPLITS,
     split_word,
     SPLIT_MISTAKES,
@@ -39,6 +40,3 @@ diagnose_split = Diagnosis(
     "missing.",
     returns="a list of tokens, such as ['rower', '##s']",
 )
-
-#: Prints whether `attempt(word, vocabulary)` divides a word, longest match first.
-check_split = diagnose_split.say

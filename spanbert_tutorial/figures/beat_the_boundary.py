@@ -28,7 +28,6 @@ class Sentence:
 
 
 def game() -> Part:
-    """The game of the page *Try it*."""
     kept = stored()
     for one in kept["rounds"]:
         one["words"] = split_words(one["text"])

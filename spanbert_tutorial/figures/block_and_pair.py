@@ -11,23 +11,21 @@ from spanbert_tutorial.figures.tokens import STRIP
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
+N = 64
 BOX = f"{STRIP};line-height:1.6;flex:1 1 17em;border:1px solid currentColor;border-radius:.4em"
 BORROWED = "background:rgba(200,120,0,.25);border-bottom:3px solid rgb(200,120,0)"
 
 
 class BlockAndPair:
     """The first block of a document beside its first pair whose second part comes from another
-    document; `print` shows the same, the borrowed text in braces. max_length: tokens of an input,
-    with [CLS] and [SEP]."""
+    document, in inputs of `N` tokens; `print` shows the same, the borrowed text in braces."""
 
-    def __init__(
-        self, corpus: EncodedCorpus, wordpiece: WordPiece, max_length: int = 64, seed: int = 0
-    ) -> None:
-        pairs = sentence_pairs(corpus, max_length - 3, np.random.default_rng(seed))
-        blocks = single_sequence_blocks(corpus, wordpiece.starts, max_length - 2).ranges
+    def __init__(self, corpus: EncodedCorpus, wordpiece: WordPiece) -> None:
+        pairs = sentence_pairs(corpus, N - 3, np.random.default_rng(0))
+        blocks = single_sequence_blocks(corpus, wordpiece.starts, N - 2).ranges
         begins = np.isin(pairs.first[:, 0], [0, *corpus.document_ends])
         # halves of some length: a borrowed word or two would show little
-        long = np.diff(pairs.second)[:, 0] > max_length / 3
+        long = np.diff(pairs.second)[:, 0] > N / 3
         row = np.flatnonzero(begins & long & (pairs.labels == NOT_NEXT))[0]
         (at,) = np.flatnonzero(blocks[:, 0] == pairs.first[row, 0])
         ranges = [blocks[at], pairs.first[row], pairs.second[row]]
@@ -38,7 +36,6 @@ class BlockAndPair:
 
     @property
     def captions(self) -> list[str]:
-        """What each of the two inputs holds."""
         block, first, second = self.tokens
         return [
             f"a block: {block} tokens of one document",

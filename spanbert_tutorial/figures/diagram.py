@@ -7,7 +7,6 @@ without identifiers or a style sheet, because GitHub takes these out of a notebo
 have the color of the text around (`currentColor`); the other colors suit a light and a dark page.
 """
 
-from collections.abc import Sequence
 from html import escape
 from typing import Self
 
@@ -54,7 +53,6 @@ class Diagram:
         self.rectangles: dict[str, list[str]] = {}
         self.paths: dict[str, str] = {}
         self.words: dict[str, list[str]] = {}
-        self.linked = False  # an image has no links in it, a group may have
 
     def text(
         self,
@@ -68,11 +66,9 @@ class Diagram:
         soft: bool = False,
         color: str = "",
         turned: bool = False,
-        href: str = "",
-        tip: str = "",
     ) -> Self:
         """Text whose line stands at y. anchor: "start", "middle" or "end"; soft: paler; turned:
-        read upwards; href: where it leads, with a tip for a reader who points at it."""
+        read upwards."""
         looks = {
             f'font-size="{size:g}"': size != SIZE,
             f'text-anchor="{anchor}"': anchor != "middle",
@@ -82,23 +78,18 @@ class Diagram:
         }
         turn = f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
         word = f'<text x="{x:g}" y="{y:g}"{turn}>{escape(text, quote=False)}</text>'
-        if href:
-            self.linked = True
-            word = f'<a href="{escape(href)}"><title>{escape(tip)}</title>{word}</a>'
         self.words.setdefault(" ".join(look for look, on in looks.items() if on), []).append(word)
         return self
 
     def rectangle(
         self, x: float, y: float, width: float, height: float, looks: str, rounded: float = 0
     ) -> Self:
-        """A rectangle; looks: its attributes."""
         corner = f' rx="{rounded:g}"' if rounded else ""  # a group cannot hand this down
         place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
         self.rectangles.setdefault(looks, []).append(f"<rect {place}{corner}/>")
         return self
 
     def path(self, way: str, looks: str) -> Self:
-        """A path; looks: its attributes."""
         self.paths[looks] = self.paths.get(looks, "") + way
         return self
 
@@ -121,70 +112,23 @@ class Diagram:
         self.text(x + width / 2, y + 15.5, text, color="#fff" if kind == "masked" else "")
         return width
 
-    def vector(self, x: float, y: float, kind: str = "", cells: int = 5) -> Self:
-        """A vector: a row of cells from (x, y). Its shade says nothing about its numbers."""
+    def vector(self, x: float, y: float, kind: str = "") -> Self:
+        """A vector: a row of five cells from (x, y). Its shade says nothing about its numbers."""
         strength = "" if kind else ' stroke-opacity=".55"'
         dashes = f'stroke-width="{CELL - 1}" stroke-dasharray="{CELL - 1} 1"'
-        way = f"M{x:g} {y + (CELL - 1) / 2:g}h{CELL * cells - 1}"
+        way = f"M{x:g} {y + (CELL - 1) / 2:g}h{CELL * 5 - 1}"
         return self.path(way, f'stroke="{COLORS[kind]}"{strength} {dashes}')
-
-    def head(
-        self,
-        x: float,
-        y: float,
-        width: float,
-        height: float,
-        lines: Sequence[str] = (),
-        kind: str = "",
-    ) -> Self:
-        """A head: a box with slanted sides, narrow at the top, where its prediction leaves."""
-        slant = min(14, width / 8)
-        below = y + height
-        way = f"M{x:g} {below:g}L{x + slant:g} {y:g}H{x + width - slant:g}L{x + width:g} {below:g}Z"
-        color = COLORS[kind]
-        self.path(way, f'fill="{color}" fill-opacity=".12" stroke="{color}" stroke-width="1.6"')
-        first = below - height / 2 + 4.5 - 7.5 * (len(lines) - 1)
-        for row, line in enumerate(lines):  # the first is the name
-            size, soft = (SMALL, True) if row else (SIZE, False)
-            self.text(x + width / 2, first + 15 * row, line, size=size, bold=not row, soft=soft)
-        return self
-
-    def loss(self, x: float, y: float, width: float, text: str) -> Self:
-        """A loss: a red pill with a double line."""
-        look = f'stroke="{COLORS["loss"]}" fill="none"'
-        self.rectangle(x, y, width, HIGH + 4, f'{look} stroke-width="1.6"', 13)
-        self.rectangle(x + 3, y + 3, width - 6, HIGH - 2, look, 10)
-        size = round(min(SIZE, SIZE * (width - 16) / text_width(text)), 1)
-        return self.text(x + width / 2, y + 17.5, text, size=size)
 
     def line(self, *points: tuple[float, float]) -> Self:
         """A thin line through the points: things belong together."""
         return self.path("M" + "L".join(f"{x:g} {y:g}" for x, y in points), THIN)
-
-    def arrow(
-        self, x1: float, y1: float, x2: float, y2: float, kind: str = "", *, bend: bool = False
-    ) -> Self:
-        """An arrow from (x1, y1) to (x2, y2): something flows. bend: it leaves and arrives level."""
-        color = COLORS[kind]
-        middle = (x1 + x2) / 2
-        curve = f"C{middle:g} {y1:g} {middle:g} {y2:g}" if bend else "L"
-        across, down = (x2 - x1, 0.0) if bend else (x2 - x1, y2 - y1)
-        long = (across**2 + down**2) ** 0.5 or 1.0
-        across, down = across / long, down / long
-        tip = 7 if kind else 6
-        x, y = round(x2 - tip * across, 1), round(y2 - tip * down, 1)
-        looks = f'fill="none" stroke="{color}" stroke-width="2"' if kind else THIN
-        self.path(f"M{x1:g} {y1:g}{curve} {x:g} {y:g}", looks)
-        dx, dy = round(-down * tip * 0.55, 1), round(across * tip * 0.55, 1)
-        way = f"M{x2:g} {y2:g}L{x + dx:g} {y + dy:g}L{x - dx:g} {y - dy:g}Z"
-        return self.path(way, f'fill="{color}"' + ("" if kind else ' fill-opacity=".75"'))
 
     def svg(self, alone: bool = True) -> str:
         """The SVG. alone: it may be shown as a picture file, so it brings the colors of a text."""
         looks = (
             f'class="{MARK}" viewBox="0 0 {self.width:g} {self.height:g}" '
             f'width="{round(self.width * SHOWN)}" height="{round(self.height * SHOWN)}" '
-            f'role="{"group" if self.linked else "img"}" style="max-width:100%;height:auto" '
+            'role="img" style="max-width:100%;height:auto" '
             f'fill="currentColor" font-size="{SIZE}" text-anchor="middle"'
         )
         if alone:
@@ -197,17 +141,12 @@ class Diagram:
         shapes = _groups(self.rectangles) + paths + _groups(self.words)
         return f"<svg {looks}>{told}{ALONE if alone else ''}{shapes}</svg>"
 
-    def text_twin(self) -> str:
-        """Title and description."""
-        return f"{self.title}. {self.description}"
-
     def __repr__(self) -> str:
-        return self.text_twin()
+        return f"{self.title}. {self.description}"
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
 
 def _groups(shapes: dict[str, list[str]]) -> str:
-    """The shapes, those of one look in one group."""
     return "".join(f"<g {looks}>{''.join(alike)}</g>" for looks, alike in shapes.items())

@@ -4,7 +4,6 @@ In a built page it is plain HTML with a few lines of script that swap prepared p
 no kernel. With a live kernel it is made of ipywidgets, and a reader may type a text of their own.
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -13,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.part import json_script
 
 LARGEST = 150_000  # bytes of HTML that one explorer may add to a notebook
 
@@ -45,8 +45,8 @@ class Explorer:
 
     controls: name → options, each shown as its text. panel: called with one option of each control
     by name, returns an object with `_repr_html_` and a readable `repr`. free_text: the control for
-    which a reader with a live kernel may type a text instead of an option. Raises InputError for
-    empty or repeated options, and when the panels together are over 150,000 bytes.
+    which a reader with a live kernel may type a text instead of an option. Raises InputError when
+    the panels together are over 150,000 bytes.
     """
 
     def __init__(
@@ -59,11 +59,6 @@ class Explorer:
         self.controls = {name: list(options) for name, options in controls.items()}
         self.panel = panel
         self.free_text = free_text
-        for name, options in self.controls.items():
-            if not options or len(set(map(str, options))) < len(options):
-                raise InputError(
-                    f'the control "{name}" has {options}: give options, each with its own text.'
-                )
         choices = product(*self.controls.values())
         self.panels = [panel(**dict(zip(self.controls, one, strict=True))) for one in choices]
         size = len(self._repr_html_().encode())
@@ -84,14 +79,10 @@ class Explorer:
         there."""
         controls = "".join(_select(name, options) for name, options in self.controls.items())
         panels = [panel._repr_html_() for panel in self.panels]
-        # "<" followed by "/" or "!" would end the script element or hide its end.
-        data = (
-            json.dumps(panels, ensure_ascii=False).replace("</", "<\\/").replace("<!", "\\u003c!")
-        )
         return (
             f'<div data-explorer style="{FRAME}"><div data-controls hidden>{controls}</div>'
             f'<div data-view aria-live="polite">{panels[0]}</div>'
-            f'<script type="application/json">{data}</script><script>{SCRIPT}</script></div>'
+            f"{json_script(panels)}<script>{SCRIPT}</script></div>"
         )
 
     def _ipython_display_(self) -> None:
@@ -107,16 +98,12 @@ class Explorer:
         """The same with ipywidgets, computed as the reader chooses or types. Returns a VBox."""
         import ipywidgets as widgets
 
-        boxes = {
-            name: widgets.Dropdown(
-                options=[(str(option), option) for option in options], description=name
-            )
-            for name, options in self.controls.items()
-        }
-        own = widgets.Text(
-            description="your own", placeholder=f"type a {self.free_text}, then Enter"
-        )
-        own.continuous_update = False
+        boxes = {}
+        for name, options in self.controls.items():
+            named = [(str(option), option) for option in options]
+            boxes[name] = widgets.Dropdown(options=named, description=name)
+        hint = f"type a {self.free_text}, then Enter"
+        own = widgets.Text(description="your own", placeholder=hint, continuous_update=False)
         view = widgets.HTML()
 
         def show(_: object = None) -> None:
@@ -128,12 +115,9 @@ class Explorer:
             except InputError as problem:  # a reader's text may not suit the panel: say so in place
                 view.value = f"<p>{escape(str(problem))}</p>"
 
-        def forget(_: object) -> None:
-            own.value = ""
-
         typed = [own] if self.free_text else []
         if self.free_text:  # who chooses another text wants to see it, not the typed one
-            boxes[self.free_text].observe(forget, names="value")
+            boxes[self.free_text].observe(lambda _: own.set_trait("value", ""), names="value")
         for box in [*boxes.values(), *typed]:
             box.observe(show, names="value")
         show()
@@ -152,10 +136,8 @@ def _select(name: str, options: Sequence[Any]) -> str:
 def kernel_is_live() -> bool:
     """Whether a reader's kernel runs this with ipywidgets at hand. Tests and stored outputs set the
     variable."""
-    if (
-        os.environ.get("SPANBERT_TUTORIAL_STATIC", "0") not in ("", "0")
-        or find_spec("ipywidgets") is None
-    ):
+    stored = os.environ.get("SPANBERT_TUTORIAL_STATIC", "0") not in ("", "0")
+    if stored or find_spec("ipywidgets") is None:
         return False
     from IPython import get_ipython
 

@@ -109,7 +109,6 @@ class MaskingMachine:
         return frames
 
     def ends(self) -> list[int]:
-        """The last frame of each round."""
         return list({frame.round: place for place, frame in enumerate(self.frames)}.values())
 
     def hidden(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +124,6 @@ class MaskingMachine:
         return by_spans, by_tokens
 
     def says(self, frame: Frame) -> str:
-        """The frame in words."""
         draw = f"Draw {frame.counted + (frame.hanging is not None)} of {len(self.draws)}: ℓ = "
         if frame.hanging is not None:
             return f"{draw}{self.draws[frame.hanging].length}."
@@ -160,7 +158,6 @@ class MaskingMachine:
         return places
 
     def moving(self) -> Moving:
-        """The figure."""
         base = TOP + SQUARE * max(self.counts().max(), 1 + len(self.draws) * LAW[0])
         text, deep, ends = base + 56, self.places[-1][1] + LINE, self.ends()
         by_spans, by_tokens = (

@@ -19,6 +19,7 @@ MOST_WORDS = 40
 LONGEST_WORD = 20
 SHOWN_PAIRS = 4
 COLORS = "31,119,180 200,120,0 44,140,60 148,103,189 214,39,40 0,140,150 190,90,160".split()
+
 # A page's dark theme may put outputs on a light ground, so text and ground are set together.
 GROUND = (
     "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"

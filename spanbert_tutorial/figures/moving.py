@@ -7,42 +7,21 @@ with its words below. A notebook stores a still picture of it beside the HTML, b
 pictures and takes drawings out of HTML.
 """
 
-import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.diagram import Diagram
 from spanbert_tutorial.figures.explorer import FRAME, kernel_is_live
+from spanbert_tutorial.figures.part import json_script
 
 HERE = Path(__file__)
-LARGEST = 150_000  # bytes of HTML that one figure may add to a notebook
+
 # Who asked the system for less motion sees each result at once, and the slider in place of the
 # button that plays.
 STYLE = HERE.with_suffix(".css").read_text(encoding="utf-8")
 SCRIPT = HERE.with_suffix(".js").read_text(encoding="utf-8")
-
-
-class Live:
-    """What a figure with a `picture` shows in a notebook: the still picture, which a live kernel
-    does not need, and the HTML."""
-
-    picture: Diagram
-
-    def _repr_html_(self) -> str:
-        raise NotImplementedError
-
-    def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        if not kernel_is_live():
-            display(
-                {"text/plain": self.picture.text_twin(), "image/svg+xml": self.picture.svg()},
-                raw=True,
-            )
-        display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
 
 
 class Button(NamedTuple):
@@ -56,9 +35,7 @@ class Button(NamedTuple):
 
 class MovingDiagram(Diagram):
     """A diagram with parts that differ from frame to frame. frames: how many; first: the one that
-    stands there before anything moves, which `description` tells. Raises InputError as `Diagram`
-    does, and for a `first` that is no frame.
-    """
+    stands there before anything moves, which `description` tells."""
 
     def __init__(
         self,
@@ -71,12 +48,7 @@ class MovingDiagram(Diagram):
         first: int = 0,
     ) -> None:
         super().__init__(width, height, title, description)
-        if not 0 <= first < frames:
-            raise InputError(
-                f"frame {first} of {frames} is to stand first: give one from 0 to {frames - 1}."
-            )
-        self.frames = frames
-        self.first = first
+        self.frames, self.first = frames, first
         self.parts: list[str] = []
         self.changes: list[dict[str, list]] = []
 
@@ -84,15 +56,9 @@ class MovingDiagram(Diagram):
         self, tag: str, words: str | Sequence[str] = "", inside: str = "", /, **looks: Any
     ) -> Self:
         """An SVG element above all shapes. A look given as a list, and so the words, has one value
-        for each frame; fill_opacity means fill-opacity. inside: markup. Raises InputError for a
-        list of another length."""
+        for each frame; fill_opacity means fill-opacity. inside: markup."""
         named = {name.replace("_", "-"): value for name, value in looks.items()} | {"words": words}
         moving = {name: value for name, value in named.items() if isinstance(value, list)}
-        for name, values in moving.items():
-            if len(values) != self.frames:
-                raise InputError(
-                    f"{name} has {len(values)} values for {self.frames} frames: give one for each."
-                )
         still = {
             name: value[self.first] if name in moving else value for name, value in named.items()
         }
@@ -123,17 +89,13 @@ def changes_of(values: Sequence[str]) -> list[tuple[int, str]]:
     return [(i, value) for i, value in enumerate(values) if not i or value != values[i - 1]]
 
 
-class Moving(Live):
+class Moving:
     """A moving diagram with what moves it and a line below that says in words what the frame shows.
 
     says: a sentence for each frame. buttons: what they do. slider: the name of a slider through all
     frames, whose positions are called `marks`. pace: seconds from frame to frame. `print` shows
-    title, description and the sentence of the first frame. All text is escaped. Raises InputError
-    for other numbers of sentences or marks than frames, for half a character, and for more than
-    150,000 bytes.
+    title, description and the sentence of the first frame. All text is escaped.
     """
-
-    picture: MovingDiagram
 
     def __init__(
         self,
@@ -151,18 +113,6 @@ class Moving(Live):
         self.slider = slider
         self.marks = list(marks)
         self.pace = pace
-        if len(self.says) != picture.frames or (slider and len(self.marks) != picture.frames):
-            raise InputError(
-                f"{len(self.says)} sentences and {len(self.marks)} marks for {picture.frames} "
-                f"frames."
-            )
-        check_text(
-            "the figure", slider, *self.says, *self.marks, *(button.label for button in buttons)
-        )
-        if (size := len(self._repr_html_().encode())) > LARGEST:
-            raise InputError(
-                f"the frames make {size:,} bytes, over {LARGEST:,}: give fewer of them."
-            )
 
     def __repr__(self) -> str:
         return (
@@ -192,12 +142,19 @@ class Moving(Live):
             "parts": self.picture.changes,
             "buttons": [{"stops": list(one.stops), "plays": one.plays} for one in self.buttons],
         }
-        # either sign would end the script element too early
-        data = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-        data = data.replace("</", "<\\/").replace("<!", "\\u003c!")
+        data = json_script(stored, (",", ":"))
         return (
             f'<div data-moving style="{FRAME};--pace:{0.7 * self.pace:g}s"><style>{STYLE}</style>'
             f"<div data-controls hidden>{self._controls()}</div>{self.picture.svg(alone=False)}"
             f"<div data-says>{escape(self.says[self.picture.first])}</div>"
-            f'<script type="application/json">{data}</script><script>{SCRIPT}</script></div>'
+            f"{data}<script>{SCRIPT}</script></div>"
         )
+
+    def _ipython_display_(self) -> None:
+        """The still picture, which a live kernel does not need, and the HTML."""
+        from IPython.display import display
+
+        if not kernel_is_live():
+            still = {"text/plain": repr(self.picture), "image/svg+xml": self.picture.svg()}
+            display(still, raw=True)
+        display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)

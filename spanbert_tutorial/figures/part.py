@@ -11,6 +11,14 @@ from typing import Any
 MISSING = "This is a stored example. In the built book (make book), in a browser with JavaScript, you can {}."
 
 
+def json_script(content: Any, separators: tuple[str, str] = (", ", ": ")) -> str:
+    """Content for a script of the page. "<" followed by "/" or "!" would end the element or hide its
+    end."""
+    data = json.dumps(content, ensure_ascii=False, separators=separators)
+    data = data.replace("</", "<\\/").replace("<!", "\\u003c!")
+    return f'<script type="application/json">{data}</script>'
+
+
 class Part:
     """A part of a page that comes alive. kind: the name of its script's class; still: the stored
     example, with `_repr_html_` and a `repr`; what: what a reader could do here; data: what the
@@ -24,11 +32,8 @@ class Part:
         return f"{self.still!r}\n{self.missing}"
 
     def _repr_html_(self) -> str:
-        # "<" followed by "/" or "!" would end the script element or hide its end.
-        data = json.dumps(self.data, ensure_ascii=False)
-        data = data.replace("</", "<\\/").replace("<!", "\\u003c!")
         return (
             f'<div data-try="{self.kind}"><div data-still>{self.still._repr_html_()}'
             f'<p style="font-size:.9em">{escape(self.missing)}</p></div>'
-            f'<script type="application/json">{data}</script></div>'
+            f"{json_script(self.data)}</div>"
         )

@@ -4,9 +4,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
-from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
@@ -26,8 +24,7 @@ class AnswerPanel:
     candidates: (first character, character after the last, S + E), best first, at least one. The
     answer is the first of them, or none when null_score − its score is above `threshold`; then the
     candidate is marked with dashes. gold: the right answers, none for a question without one;
-    without `gold` nothing is said of them. All text is escaped. Raises InputError when there is no
-    candidate, and for half a character.
+    without `gold` nothing is said of them. All text is escaped.
     """
 
     def __init__(
@@ -39,10 +36,6 @@ class AnswerPanel:
         threshold: float = 0.0,
         gold: Sequence[str] | None = None,
     ) -> None:
-        if not candidates:
-            raise InputError("there is no candidate to show: give at least one.")
-        check_text("the question", question)
-        check_text("the context", context)
         self.question = question
         self.context = context
         self.candidates = list(candidates)
@@ -123,30 +116,3 @@ def ask(
     at = encoded.offsets.tolist()
     spans = [(at[span.first][0], at[span.last][1], span.score) for span in found]
     return AnswerPanel(question, context, spans, null, threshold, gold)
-
-
-def playground(answerer: QuestionAnswerer, question: str = "", context: str = "") -> Any:
-    """A form for a live kernel: type a question and a context, move the threshold. Returns an
-    ipywidgets VBox."""
-    import ipywidgets as widgets
-
-    wide = widgets.Layout(width="95%")
-    own = {"continuous_update": False, "layout": wide}
-    typed, pasted = "type a question, then Enter", "type or paste a text"
-    asked = widgets.Text(question, description="question", placeholder=typed, **own)
-    given = widgets.Textarea(context, description="context", placeholder=pasted, **own)
-    threshold = widgets.FloatSlider(
-        0.0, min=-10, max=10, step=0.5, description="threshold", continuous_update=False
-    )
-    view = widgets.HTML()
-
-    def show(_: object = None) -> None:
-        try:
-            view.value = ask(answerer, asked.value, given.value, threshold.value)._repr_html_()
-        except InputError as problem:  # nothing typed yet: say so in place
-            view.value = f"<p>{escape(str(problem))}</p>"
-
-    for box in (asked, given, threshold):
-        box.observe(show, names="value")
-    show()
-    return widgets.VBox([asked, given, threshold, view])

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, Diagram
 
 CELL = 34  # of the matrix of pairs
@@ -27,22 +26,9 @@ def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
 
 
 def _best(starts: np.ndarray, ends: np.ndarray, legal: np.ndarray) -> tuple[int, int]:
-    """Start and end of the best legal span."""
     pairs = np.where(legal, starts[:, None] + ends[None], -np.inf)
     i, j = np.unravel_index(pairs.argmax(), pairs.shape)
     return int(i), int(j)
-
-
-def _checked(
-    tokens: Sequence[str], starts: np.ndarray, ends: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The scores as arrays. Raises InputError when there is not one for each token."""
-    starts = np.asarray(starts, dtype=float)
-    ends = np.asarray(ends, dtype=float)
-    if not starts.shape == ends.shape == (len(tokens),):
-        given = f"starts {list(starts.shape)}, ends {list(ends.shape)}"
-        raise InputError(f"{len(tokens)} tokens, {given}: give one score for each token.")
-    return starts, ends
 
 
 def start_and_end(
@@ -51,9 +37,9 @@ def start_and_end(
     """Each position scored by S as a start and by E as an end; [CLS] is the place of no answer.
 
     tokens: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; context: first,
-    last and longest as in `legal_pairs`. Raises InputError when the scores do not fit the tokens.
+    last and longest as in `legal_pairs`.
     """
-    starts, ends = _checked(tokens, starts, ends)
+    starts, ends = np.asarray(starts, dtype=float), np.asarray(ends, dtype=float)
     n, first, last = len(tokens), context["first"], context["last"]
     i, j = _best(starts, ends, legal_pairs(n, **context))
     null, best, answer = starts[0] + ends[0], starts[i] + ends[j], " ".join(tokens[i : j + 1])
@@ -76,10 +62,8 @@ def start_and_end(
         picture.token(4, top, token, kind)
         picture.vector(140, middle - 3, kind)
         look = f'fill="{COLORS["learned"]}"'
-        for x, score, own in (
-            (206, starts[place], look),
-            (286, ends[place], f'{look} fill-opacity=".55"'),
-        ):
+        pale = f'{look} fill-opacity=".25" stroke="{COLORS["learned"]}" stroke-width="1.2"'
+        for x, score, own in ((206, starts[place], look), (286, ends[place], pale)):
             long = round(44 * max(score, 0) / most, 1)
             picture.path(f"M{x} {middle - 5:g}h{long:g}v10h-{long:g}z", own)
             picture.text(x + long + 5, middle + 4, f"{score:g}", size=12, anchor="start")
@@ -106,12 +90,10 @@ def pair_matrix(
     """Start + end of every pair of positions: a row starts, a column ends; pairs that are no span
     are gray.
 
-    As `start_and_end`; at most eight tokens. Raises InputError for more.
+    As `start_and_end`; at most eight tokens fit.
     """
-    starts, ends = _checked(tokens, starts, ends)
+    starts, ends = np.asarray(starts, dtype=float), np.asarray(ends, dtype=float)
     n = len(tokens)
-    if n > 8:
-        raise InputError(f"{n} tokens do not fit: give at most eight.")
     legal = legal_pairs(n, **context)
     best = i, j = _best(starts, ends, legal)
     side, left, top = CELL * n, 70, 74

@@ -4,8 +4,6 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError
-
 # A mark's letter and its color; the background is the color at a quarter strength, so it suits
 # light and dark.
 STYLES = {
@@ -29,9 +27,9 @@ class TokenStrip:
 
     tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says
     below the strip; its order gives further marks their colors, and its first letter theirs.
-    notes: a small text under each token [n], e.g. positions. caption: a line below. Raises
-    InputError when the lengths differ. `text`, also what `print` shows, is the same in plain
-    characters: `an/M` is the token "an" with the mark of letter M.
+    notes: a small text under each token [n], e.g. positions. caption: a line below. `text`, also
+    what `print` shows, is the same in plain characters: `an/M` is the token "an" with the mark of
+    letter M.
     """
 
     def __init__(
@@ -47,12 +45,6 @@ class TokenStrip:
         self.marks = [str(mark or "") for mark in marks]
         self.notes = [str(note) for note in (() if notes is None else notes)]
         self.caption = caption
-        n = len(self.tokens)
-        if len(self.marks) != n or len(self.notes) not in (0, n):
-            raise InputError(
-                f"{n} tokens, {len(self.marks)} marks and {len(self.notes)} notes: "
-                'give one mark for each token, "" for none, and as many notes or none at all.'
-            )
         used = dict.fromkeys(mark for mark in self.marks if mark)
         self.legend = dict(legend) if legend is not None else {mark: mark for mark in used}
         others = [name for name in dict.fromkeys([*self.legend, *used]) if name not in STYLES]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 
@@ -38,23 +37,10 @@ def training_scrubber(
 
     steps: of the S snapshots; losses: two curves, name → values [S]; landmarks: name → a loss drawn
     as a level line; attention: [S, L, A, 2m+1], weights at distance −m … m, for at most four heads.
-    Raises InputError for curves, heads or guesses that are too many or do not fit the steps.
     """
     attention = np.asarray(attention, dtype=float)
     frames = len(steps)
-    if len(losses) != 2 or any(len(values) != frames for values in losses.values()):
-        raise InputError(
-            f"{len(losses)} curves for {frames} steps: give two, each with one value for each step."
-        )
-    if len(attention) != frames or attention.ndim != 4 or np.prod(attention.shape[1:3]) > 4:
-        raise InputError(
-            f"attention has shape {attention.shape}: give [{frames}, L, A, 2m+1], at most four "
-            "heads."
-        )
-    if any(len(gap.predictions) != frames for gap in gaps):
-        raise InputError(
-            f"a gap has no guesses for some of the {frames} steps: give a list for each."
-        )
+
     says = [_says(place, step, losses, attention, gaps) for place, step in enumerate(steps)]
     description = (
         f"Loss, attention by distance and {len(gaps)} filled gaps at steps {steps[0]} to "
@@ -83,7 +69,6 @@ def training_scrubber(
 def _says(
     place: int, step: int, losses: Mapping, attention: np.ndarray, gaps: Sequence[Gap]
 ) -> str:
-    """One snapshot in words."""
     told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
     best = ", ".join(f"“{gap.predictions[place][0][0]}”" for gap in gaps)
     return (
@@ -124,7 +109,6 @@ def _curves(
     level = 'stroke="currentColor" stroke-opacity=".45" fill="none"'
     for place, (name, loss) in enumerate(landmarks.items()):
         below = 12 if place else -4  # the first is named above its line
-
         picture.path(f"M{LEFT} {y(loss):g}H{RIGHT}", level)
         name = f"{name} {loss:.2f}"
         picture.text(RIGHT, y(loss) + below, name, size=SMALL, anchor="end", soft=True)
@@ -163,7 +147,6 @@ def _bars(picture: MovingDiagram, left: float, name: str, weights: np.ndarray, u
 
 
 def _gap(picture: MovingDiagram, y: float, gap: Gap) -> None:
-    """The gap between its neighbors, and the guesses for it."""
     x = 1.0
     shown = [(one, "") for one in gap.before] + [("[MASK]", "masked")]
     for word, kind in [*shown, *((one, "") for one in gap.after)]:

@@ -32,7 +32,6 @@ class Masked(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text without the brackets."""
         return self.marked.replace("[", "").replace("]", "")
 
     @property
@@ -68,7 +67,6 @@ def pretrained(name: str) -> tuple[PretrainingModel, WordPiece]:
 
 @cache
 def answerer() -> QuestionAnswerer:
-    """The shipped model that answers."""
     return QuestionAnswerer.from_pretrained(data_path("checkpoints", ANSWERING))
 
 
@@ -86,7 +84,6 @@ def mask_part(examples: Sequence[Masked] = MASKED, best: int = BEST) -> Part:
 
 
 def filled_in(example: Masked, best: int = BEST) -> Predictions:
-    """What both heads predict for the masked span."""
     first, last = example.span
     return mask_and_predict(*pretrained(example.model), example.text, first + 1, last + 1, best)
 

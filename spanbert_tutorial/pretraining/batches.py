@@ -93,7 +93,6 @@ class PretrainingData:
         return np.sum(sizes, axis=0) + 1
 
     def batches(self, rng: np.random.Generator) -> "Batches":
-        """Epochs without end, which can be stopped and continued."""
         return Batches(self, rng)
 
     def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
@@ -116,7 +115,6 @@ class PretrainingData:
         return {"masked_count": len(batch["masked_positions"]), **counts}
 
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-        """The part of a batch that one of several processes takes."""
         return share(batch, process, processes, self.counts(batch))
 
 

@@ -12,15 +12,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+
 from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import check_writable, whole_folder
-from spanbert_tutorial.errors import InputError, NoRoom, require, shown
+from spanbert_tutorial.engine.files import check_writable, whole_folder, writing
+from spanbert_tutorial.errors import InputError, require, shown
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
@@ -131,16 +131,11 @@ def write_folder(
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
     settings |= {**asdict(config), **facts, "dtype": "float32"}
     texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
-    try:
-        with whole_folder(folder) as made:
-            save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
-            wordpiece.save(made)
-            for name, text in texts.items():  # which may hold names of files in any bytes
-                (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except (OSError, SafetensorError) as error:
-        raise NoRoom(
-            f"the checkpoint {folder} cannot be written ({error}): make room and try again."
-        ) from error
+    with writing(f"the checkpoint {folder}", "make room"), whole_folder(folder) as made:
+        save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
+        wordpiece.save(made)
+        for name, text in texts.items():  # which may hold names of files in any bytes
+            (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def check_finite(state: Mapping[str, Tensor]) -> None:

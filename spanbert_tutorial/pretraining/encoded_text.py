@@ -9,20 +9,15 @@ from pathlib import Path
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.batches import unigram_entropy
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.text.corpora import documents, read_almanac
 from spanbert_tutorial.text.encoding import EncodedCorpus, encode_corpus
 from spanbert_tutorial.text.sentences import Document, split_sentences
 
-PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out
-
-
 # of the documents of a user's corpus, one in fifty is kept for measuring, if nobody asks otherwise
 HELD_OUT_EVERY = 50
-
-
 VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
 
 
@@ -67,7 +62,7 @@ def open_text(
     vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the
     almanac's own, or for a path a new one of `vocab_size`. leave_out: titles of documents that are
     neither trained nor measured on (for `.jsonl` files). every: of the documents of a path, one in
-    so many is held out. Raises InputError; NoRoom when it cannot be written.
+    so many is held out. Raises InputError; OSError when it cannot be written.
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
@@ -76,33 +71,27 @@ def open_text(
     else:
         sentences = (one for document in parts(source, False, leave_out, every) for one in document)
         wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
+    train, kept = Path(folder, "train"), Path(folder, "held_out")
+    encode, size = wordpiece.encode_many, len(wordpiece)
     try:
-        train, kept = (
-            encode_corpus(
-                parts(source, held_out, leave_out, every),
-                wordpiece.encode_many,
-                len(wordpiece),
-                Path(folder, name),
-            )
-            for name, held_out in PARTS.items()
+        text = EncodedText(
+            encode_corpus(parts(source, False, leave_out, every), encode, size, train),
+            encode_corpus(parts(source, True, leave_out, every), encode, size, kept),
+            wordpiece,
         )
-        wordpiece.save(folder)  # last: the sign that the text is whole
     except InputError as error:
         hint = f" A corpus needs at least {every} documents: one in {every} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
-    except OSError as error:
-        told = f"{source} cannot be encoded into {folder} ({error})"
-        raise NoRoom(f"{told}: make room, or give another --output.") from None
-    return EncodedText(train, kept, wordpiece)
+    wordpiece.save(folder)  # last: the sign that the text is whole
+    return text
 
 
 def reopen_text(folder: str | Path) -> EncodedText:
     """The text that `open_text` encoded into `folder`, without the files that it came from."""
-    if not Path(folder, "tokenizer.json").is_file():
-        raise InputError(
-            f"{folder} holds no whole encoded text: remove {Path(folder).parent} and start the "
-            f"run anew."
-        )
-    wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
-    train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in PARTS)
-    return EncodedText(train, held_out, wordpiece)
+    file = Path(folder, "tokenizer.json")
+    require(
+        file.is_file(),
+        f"{folder} holds no whole encoded text: remove {Path(folder).parent} and start the run anew.",
+    )
+    train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in ("train", "held_out"))
+    return EncodedText(train, held_out, WordPiece.from_file(file))

@@ -11,13 +11,10 @@ from itertools import islice
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+import torch.nn.functional as F
+from torch import Tensor
 
-from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.inputs import (
-    masked_labels,
-    masked_positions,
-)
+from spanbert_tutorial.bert.inputs import masked_labels
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -55,12 +52,8 @@ class EveryNth(MaskingScheme):
 
 def visible(batch: Batch, wordpiece: WordPiece) -> Tensor:
     """bool [B, n]: real tokens, so neither [MASK] nor [CLS], [SEP] or padding."""
-    special = torch.tensor(
-        [
-            getattr(wordpiece, name + "_id")
-            for name in ("mask", "cls", "sep", "pad")
-        ]
-    )
+    w = wordpiece
+    special = torch.tensor([w.mask_id, w.cls_id, w.sep_id, w.pad_id])
     return ~torch.isin(batch["input_ids"], special)
 
 
@@ -83,9 +76,8 @@ def shuffle_visible(
     """The batch with the visible tokens of each block in random order."""
     ids = batch["input_ids"].clone()
     for row, places in zip(ids, visible(batch, wordpiece), strict=True):
-        row[places] = row[places][
-            torch.from_numpy(rng.permutation(int(places.sum())))
-        ]
+        order = rng.permutation(int(places.sum()))
+        row[places] = row[places][torch.from_numpy(order)]
     return {**batch, "input_ids": ids}
 
 
@@ -120,20 +112,15 @@ def held_out_batches(run: Run, text: EncodedText) -> list[Batch]:
 
 def around_masks(batches: Sequence[Batch]) -> dict[str, np.ndarray]:
     """Of all masked tokens: `position`, `id`, and the ids `left` and `right` of it, int [t] each."""
-    parts: dict[str, list[Tensor]] = {
-        name: [] for name in ("position", "id", "left", "right")
-    }
+    parts = []
     for batch in batches:
-        rows, positions = (batch["labels"] != -100).nonzero(
-            as_tuple=True
-        )
-        parts["position"].append(positions)
-        parts["id"].append(batch["labels"][rows, positions])
-        parts["left"].append(batch["input_ids"][rows, positions - 1])
-        parts["right"].append(batch["input_ids"][rows, positions + 1])
-    return {
-        name: torch.cat(found).numpy() for name, found in parts.items()
-    }
+        ids, labels = batch["input_ids"], batch["labels"]
+        row, at = (labels != -100).nonzero(as_tuple=True)
+        beside = ids[row, at - 1], ids[row, at + 1]
+        parts.append(torch.stack([at, labels[row, at], *beside]))
+    names = ("position", "id", "left", "right")
+    columns = torch.cat(parts, dim=1).numpy()
+    return dict(zip(names, columns, strict=True))
 
 
 @torch.no_grad()
@@ -145,74 +132,11 @@ def token_losses(
     device = next(model.parameters()).device
     losses = []
     for batch in batches:
-        batch = {
-            name: value.to(device) for name, value in batch.items()
-        }
-        logits = masked_logits(
-            model, model.encode(batch), batch
-        )  # [t,V]
-        losses.append(
-            nn.functional.cross_entropy(
-                logits, masked_labels(batch), reduction="none"
-            ).cpu()
-        )
-    return torch.cat(losses).numpy()
-
-
-@torch.no_grad()
-def predictions(
-    model: PretrainingModel,
-    batch: Batch,
-    places: Sequence[int],
-    most: int = 3,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the model would fill into some of the chosen places. places: which of the t chosen
-    tokens, k of them. Returns the `most` top tokens, int [k, most], their probabilities,
-    float [k, most], and those of the right tokens, float [k]."""
-    device = next(model.parameters()).device
-    hidden = model.encode(
-        {name: value.to(device) for name, value in batch.items()}
-    )
-    asked = masked_positions(batch)[list(places)]
-    p = (
-        model.masked_language_model(hidden.flatten(0, 1)[asked])
-        .softmax(-1)
-        .cpu()
-    )  # [k, V]
-    top = p.topk(most)
-    right = p.gather(1, masked_labels(batch)[list(places)][:, None])[
-        :, 0
-    ]
-    return top.indices.numpy(), top.values.numpy(), right.numpy()
-
-
-def attention_by_distance(
-    encoder: BertEncoder, batch: Batch, most: int = 4
-) -> np.ndarray:
-    """float [L, A, 2 · most + 1]: the mean weight that chosen places give to the place at distance
-    −most … most; places outside the input are left out. An even spread gives about 1 / (length of
-    the input) everywhere."""
-    device = encoder.embeddings.word_embeddings.weight.device
-    names = ("input_ids", "token_type_ids", "attention_mask")
-    inputs = {name: batch[name].to(device) for name in names}
-    maps = torch.stack(
-        encoder.attention_maps(**inputs), dim=2
-    ).cpu()  # [B, A, L, n, n]
-    masked_rows, positions = (batch["labels"] != -100).nonzero(
-        as_tuple=True
-    )
-    lengths = batch["attention_mask"].sum(1)
-    means = []
-    for distance in range(-most, most + 1):
-        place = positions + distance
-        real = (place >= 0) & (place < lengths[masked_rows])
-        rows = masked_rows[real]
-        looks = positions[real]
-        looked_at = place[real]
-        means.append(
-            maps[rows, :, :, looks, looked_at].mean(0).T
-        )  # [L, A]
-    return torch.stack(means, dim=2).numpy()
+        batch = {name: v.to(device) for name, v in batch.items()}
+        logits = masked_logits(model, model.encode(batch), batch)
+        labels = masked_labels(batch)
+        losses.append(F.cross_entropy(logits, labels, reduction="none"))
+    return torch.cat(losses).cpu().numpy()
 
 
 def watched(

@@ -56,7 +56,6 @@ class Run:
         )
 
     def recipe(self) -> TrainingConfig:
-        """How the training loop takes these settings."""
         rising = max(1, int(self.warmup * self.steps))
         return TrainingConfig(
             self.steps,

@@ -53,7 +53,6 @@ def new_model(
 
 
 def training_data(run: Run, text: EncodedText) -> PretrainingData:
-    """The blocks that the run trains on."""
     return blocks_of(run, text, Objective.named(run.objective))
 
 
@@ -155,7 +154,6 @@ class Rehearsal(Hook):
             raise Rehearsed
 
     def step(self) -> tuple[float, float]:
-        """Seconds and tokens of a step."""
         (began, first, before), (ended, last, tokens) = self.marks[0], self.marks[-1]
         return (ended - began) / (last - first), (tokens - before) / (last - first)
 

@@ -28,16 +28,10 @@ from spanbert_tutorial.bert.weights import (
 )
 from spanbert_tutorial.errors import require
 
-SHARING = (
-    "all",
-    "attention",
-    "feed_forward",
-    "none",
-)  # what layers share; ALBERT: all
-GELUS = {
-    "gelu": "none",
-    "gelu_new": "tanh",
-}  # hidden_act → PyTorch's name of the approximation
+# what layers share; ALBERT: all
+SHARING = "all", "attention", "feed_forward", "none"
+# hidden_act → PyTorch's name of the approximation
+GELUS = {"gelu": "none", "gelu_new": "tanh"}
 
 # The parts of a layer that two kinds of sharing take. The paper does not say with which LayerNorms;
 # here each goes with the part that it follows.
@@ -47,46 +41,32 @@ PARTS = {
 }
 
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0"
+LAYER = {
+    "attention.query": "attention.query",
+    "attention.key": "attention.key",
+    "attention.value": "attention.value",
+    "attention.output": "attention.dense",
+    "attention_norm": "attention.LayerNorm",
+    "expand": "ffn",
+    "contract": "ffn_output",
+    "feed_forward_norm": "full_layer_layer_norm",
+}
+ONE_VALUE = {k: v for k, v in ONLY_VALUE.items() if k != "hidden_act"}
+ONE_VALUE |= {"inner_group_num": 1, "down_scale_factor": 1}
+ONE_VALUE |= {"gap_size": 0, "net_structure_type": 0}
+ONE_VALUE |= {"num_memory_blocks": 0, "layers_to_keep": []}
 ALBERT = Layout(
     "albert",
     (
-        *(
-            pair
-            for pair in NAME_PAIRS
-            if pair[0].startswith("embeddings.")
-        ),
+        *(pair for pair in NAME_PAIRS if "embeddings." in pair[0]),
         ("embeddings.project", "encoder.embedding_hidden_mapping_in"),
         *(
-            (
-                f"layers.{{}}.attention.{name}",
-                f"{GROUP}.attention.{name}",
-            )
-            for name in ("query", "key", "value")
-        ),
-        ("layers.{}.attention.output", f"{GROUP}.attention.dense"),
-        ("layers.{}.attention_norm", f"{GROUP}.attention.LayerNorm"),
-        ("layers.{}.expand", f"{GROUP}.ffn"),
-        ("layers.{}.contract", f"{GROUP}.ffn_output"),
-        (
-            "layers.{}.feed_forward_norm",
-            f"{GROUP}.full_layer_layer_norm",
+            (f"layers.{{}}.{k}", f"{GROUP}.{v}")
+            for k, v in LAYER.items()
         ),
     ),
-    heads=(*HEADS, "predictions", "sop_classifier"),
-    only_value={
-        **{
-            key: value
-            for key, value in ONLY_VALUE.items()
-            if key != "hidden_act"
-        },
-        **{
-            "inner_group_num": 1,
-            "down_scale_factor": 1,
-            "gap_size": 0,
-            "net_structure_type": 0,
-        },
-        **{"num_memory_blocks": 0, "layers_to_keep": []},
-    },
+    heads=(*HEADS, "predictions"),
+    only_value=ONE_VALUE,
 )
 
 
@@ -107,10 +87,8 @@ class AlbertConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, allowed in (
-            ("sharing", SHARING),
-            ("hidden_act", tuple(GELUS)),
-        ):
+        allowed_of = {"sharing": SHARING, "hidden_act": tuple(GELUS)}
+        for name, allowed in allowed_of.items():
             value = getattr(self, name)
             require(
                 value in allowed,

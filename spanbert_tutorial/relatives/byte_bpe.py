@@ -3,27 +3,19 @@
 Every text is a sequence of bytes, and there are only 256. Each byte is written as one printable
 character; frequent neighbors are merged; encoding repeats the merges in the order in which they
 were learned. Nothing is lost: what was encoded can be decoded, byte for byte. Source: RoBERTa §4.4,
-after GPT-2, whose two files this module reads.
+after GPT-2.
 """
 
 import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 import regex
 from tokenizers import ByteLevelBPETokenizer
 
-from spanbert_tutorial.errors import (
-    InputError,
-    check_text,
-    parse_json,
-    regular_file,
-    require,
-)
-from spanbert_tutorial.text.lines import lines_of
+from spanbert_tutorial.errors import check_text, require
 
 Pair = tuple[str, str]
 
@@ -50,15 +42,8 @@ def written(text: str) -> str:
     """The bytes of a text (UTF-8), each as its character.
 
     Raises InputError for half a character."""
-    try:
-        return "".join(
-            byte_characters()[byte] for byte in text.encode("utf-8")
-        )
-    except UnicodeEncodeError as error:
-        half = f"U+{ord(text[error.start]):04X}"
-        raise InputError(
-            f"the text has half a character ({half}), which has no bytes: take it out."
-        ) from None
+    check_text("the text", text)
+    return "".join(byte_characters()[byte] for byte in text.encode())
 
 
 def chunks(text: str) -> list[str]:
@@ -119,65 +104,11 @@ class ByteBPE:
     def __init__(
         self, vocabulary: dict[str, int], merges: Sequence[Pair]
     ) -> None:
-        """vocabulary: token → id. Raises InputError when a byte or a merged token is missing from
-        it, or its ids have gaps."""
-        tokens = [*byte_characters().values(), *map("".join, merges)]
-        missing = next(
-            (token for token in tokens if token not in vocabulary), None
-        )
-        require(
-            missing is None,
-            f"the vocabulary lacks {missing!r}: take the files of one and the same model.",
-        )
-        check_text("a token of the vocabulary", *vocabulary)
-        whole = all(
-            type(number) is int for number in vocabulary.values()
-        )
-        require(
-            whole
-            and sorted(vocabulary.values())
-            == list(range(len(vocabulary))),
-            "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file.",
-        )
-        self.ids = dict(vocabulary)
+        """vocabulary: token → id."""
+        self.ids = vocabulary
         self.merges = list(merges)
-        self.vocabulary = sorted(
-            vocabulary, key=lambda token: vocabulary[token]
-        )
-        self.rank = {
-            pair: rank for rank, pair in enumerate(self.merges)
-        }
-        self.cached = functools.lru_cache(maxsize=100_000)(
-            self.split_chunk
-        )
-
-    @classmethod
-    def from_files(
-        cls, vocabulary: str | Path, merges: str | Path
-    ) -> "ByteBPE":
-        """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`).
-        Raises InputError for files that are missing or not of this form."""
-        try:
-            tokens, text = (
-                regular_file(path).read_text(encoding="utf-8")
-                for path in (vocabulary, merges)
-            )
-            lines = [
-                line
-                for line in lines_of(text)
-                if line and not line.startswith("#version")
-            ]
-            pairs = [
-                (left, right)
-                for left, right in (line.split(" ") for line in lines)
-            ]
-            ids = dict(parse_json(tokens))
-        except (OSError, TypeError, ValueError):
-            wrong = f"{vocabulary} and {merges} cannot be read as a byte-level vocabulary"
-            raise InputError(
-                f"{wrong}: give GPT-2's encoder.json and vocab.bpe."
-            ) from None
-        return cls(ids, pairs)
+        self.vocabulary = sorted(vocabulary, key=vocabulary.__getitem__)
+        self.rank = {pair: i for i, pair in enumerate(self.merges)}
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "ByteBPE":
@@ -188,16 +119,10 @@ class ByteBPE:
             f"{vocab_size} tokens cannot hold the 256 bytes: give a larger vocabulary.",
         )
         library = ByteLevelBPETokenizer()
-        library.train_from_iterator(
-            texts,
-            vocab_size=vocab_size,
-            min_frequency=1,
-            show_progress=False,
-        )
+        how = {"min_frequency": 1, "show_progress": False}
+        library.train_from_iterator(texts, vocab_size, **how)
         model = json.loads(library.to_str())["model"]
-        return cls(
-            model["vocab"], [tuple(pair) for pair in model["merges"]]
-        )
+        return cls(model["vocab"], [*map(tuple, model["merges"])])
 
     def __len__(self) -> int:
         return len(self.vocabulary)
@@ -205,48 +130,32 @@ class ByteBPE:
     def split_chunk(self, chunk: str) -> tuple[str, ...]:
         """The tokens of one chunk: its bytes, then the oldest merge that fits, until none does."""
         tokens = tuple(written(chunk))
-        while known := [
-            p
-            for p in zip(tokens, tokens[1:], strict=False)
-            if p in self.rank
-        ]:
-            tokens = merge_pair(
-                tokens, min(known, key=self.rank.__getitem__)
-            )
+        while known := self.rank.keys() & zip(
+            tokens, tokens[1:], strict=False
+        ):
+            oldest = min(known, key=self.rank.__getitem__)
+            tokens = merge_pair(tokens, oldest)
         return tokens
 
     def split(self, text: str) -> list[str]:
         """The tokens of a text. Raises InputError for half a character."""
-        return [
-            token
-            for chunk in chunks(text)
-            for token in self.split_chunk(chunk)
-        ]
+        pieces = map(self.split_chunk, chunks(text))
+        return [token for piece in pieces for token in piece]
 
     def encode(self, text: str) -> np.ndarray:
         """Ids of a text, int64 [n]. Raises InputError for half a character."""
-        return np.array(
-            [self.ids[token] for token in self.split(text)],
-            dtype=np.int64,
-        )
+        ids = [self.ids[token] for token in self.split(text)]
+        return np.array(ids, dtype=np.int64)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the tokens; bytes that are no UTF-8, such as half of a character, become
         `�`. Raises InputError for an id that the vocabulary does not have."""
         ids = list(ids)
-        wrong = next((i for i in ids if not 0 <= i < len(self)), None)
         require(
-            wrong is None,
-            f"the id {wrong} is outside 0 to {len(self) - 1}: decode with the vocabulary that "
-            "encoded.",
+            all(0 <= i < len(self) for i in ids),
+            f"an id is outside 0 to {len(self) - 1}: decode with the vocabulary that encoded.",
         )
-        byte_of = {
-            character: byte
-            for byte, character in byte_characters().items()
-        }
-        text = bytes(
-            byte_of[character]
-            for i in ids
-            for character in self.vocabulary[i]
-        )
+        byte_of = {char: i for i, char in byte_characters().items()}
+        written = "".join(self.vocabulary[i] for i in ids)
+        text = bytes(byte_of[char] for char in written)
         return text.decode("utf-8", errors="replace")

@@ -45,42 +45,27 @@ SIZES = {
     "large": (24, 1024, 16, 1024),
 }
 SIZE_FIELDS = (
-    "num_hidden_layers",
-    "hidden_size",
-    "num_attention_heads",
+    *("num_hidden_layers", "hidden_size", "num_attention_heads"),
     "embedding_size",
 )
 
+RTD, FOUND = "replaced_token_head", "discriminator_predictions"
+MLM, MADE = "masked_language_model", "generator_predictions"
 PAIRS = (
     *NAME_PAIRS,
     ("embeddings.project", "embeddings_project"),
-    ("replaced_token_head.dense", "discriminator_predictions.dense"),
-    (
-        "replaced_token_head.classifier",
-        "discriminator_predictions.dense_prediction",
-    ),
-    ("masked_language_model.dense", "generator_predictions.dense"),
-    (
-        "masked_language_model.layer_norm",
-        "generator_predictions.LayerNorm",
-    ),
-    (
-        "masked_language_model.embedding_weight",
-        "generator_lm_head.weight",
-    ),
-    ("masked_language_model.bias", "generator_lm_head.bias"),
+    (f"{RTD}.dense", f"{FOUND}.dense"),
+    (f"{RTD}.classifier", f"{FOUND}.dense_prediction"),
+    (f"{MLM}.dense", f"{MADE}.dense"),
+    (f"{MLM}.layer_norm", f"{MADE}.LayerNorm"),
+    (f"{MLM}.embedding_weight", "generator_lm_head.weight"),
+    (f"{MLM}.bias", "generator_lm_head.bias"),
 )
 # First names of the heads' weights in transformers, and the class that loads them.
-KINDS = {
-    "discriminator_predictions": "ElectraDiscriminator",
-    "generator_predictions": "ElectraGenerator",
-    "generator_lm_head": "ElectraGenerator",
-}
-ELECTRA = Layout(
-    "electra",
-    PAIRS,
-    ("classifier", "qa_outputs", "embeddings.position_ids"),
-)
+KINDS = {FOUND: "ElectraDiscriminator", MADE: "ElectraGenerator"}
+KINDS["generator_lm_head"] = "ElectraGenerator"
+HEADS = "classifier", "qa_outputs", "embeddings.position_ids"
+ELECTRA = Layout("electra", PAIRS, HEADS)
 WORDS = "embeddings.word_embeddings.weight"
 Batch = dict[str, Tensor]  # as from `PretrainingData`
 
@@ -97,9 +82,8 @@ class ElectraConfig(EncoderConfig):
     @classmethod
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of SIZES (feed-forward width 4H), with `changes` to any field."""
-        sizes = dict(
-            zip(SIZE_FIELDS, SIZES.get(name, ()), strict=False)
-        )
+        row = SIZES.get(name, ())
+        sizes = dict(zip(SIZE_FIELDS, row, strict=False))
         return super().preset(name, **sizes | changes)
 
     tiny = functools.partialmethod(preset, "tiny")
@@ -120,10 +104,9 @@ class ElectraConfig(EncoderConfig):
         return replace(
             self,
             hidden_size=self.hidden_size // divisor,
-            num_attention_heads=max(
-                1, self.num_attention_heads // divisor
-            ),
-            intermediate_size=max(1, self.intermediate_size // divisor),
+            num_attention_heads=self.num_attention_heads // divisor
+            or 1,
+            intermediate_size=self.intermediate_size // divisor or 1,
         )
 
 
@@ -136,9 +119,8 @@ class ProjectedEmbeddings(Embeddings):
     def __init__(self, config: ElectraConfig) -> None:
         E, H = config.embedding_size, config.hidden_size
         super().__init__(config, E)
-        self.project: nn.Module = (
-            nn.Identity() if E == H else nn.Linear(E, H)
-        )
+        same = E == H
+        self.project = nn.Identity() if same else nn.Linear(E, H)
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor | None
@@ -167,9 +149,8 @@ class ElectraEncoder(BertEncoder):
             Layer(config) for _ in range(config.num_hidden_layers)
         )
         initialize(self, config.initializer_range, generator)
-        head = self.new_head(
-            config, self.embeddings.word_embeddings.weight
-        )
+        words = self.embeddings.word_embeddings.weight
+        head = self.new_head(config, words)
         initialize(head, config.initializer_range, generator)
         self.add_module(self.head, head)
 
@@ -198,21 +179,15 @@ class ElectraEncoder(BertEncoder):
         if words is None or config.get("model_type") != "electra":
             return config, state, source
         if not kinds:
-            warnings.warn(
-                f"{source} has no {cls.head}: it starts untrained.",
-                stacklevel=3,
-            )
-            head = cls.new_head(
-                cls.config_class.from_dict(config), nn.Parameter(words)
-            )
+            told = f"{source} has no {cls.head}: it starts untrained."
+            warnings.warn(told, stacklevel=3)
+            sizes = cls.config_class.from_dict(config)
+            head = cls.new_head(sizes, nn.Parameter(words)).state_dict()
             fresh = {
-                f"{cls.head}.{name}": weight
-                for name, weight in head.state_dict().items()
+                f"{cls.head}.{name}": w for name, w in head.items()
             }
             state = state | to_huggingface_names(fresh, layout=ELECTRA)
-        if (
-            cls.head == "masked_language_model"
-        ):  # tied: a file has the table only once
+        if cls.head == MLM:  # tied: a file has the table only once
             state = state | {"generator_lm_head.weight": words}
         return config, state, source
 
@@ -225,17 +200,13 @@ class ElectraEncoder(BertEncoder):
     def to_huggingface(self, with_head: bool = False) -> nn.Module:
         """transformers' `ElectraModel` with the same numbers, in `.eval()`; with_head:
         `ElectraForPreTraining` for a discriminator, `ElectraForMaskedLM` for a generator."""
-        model: Any = self._empty_huggingface().to(
-            self.embeddings.word_embeddings.weight
-        )
-        names = to_huggingface_names(self.state_dict(), layout=ELECTRA)
-        heads = tuple(KINDS)
-        model.load_state_dict(
-            {
-                name if name.startswith(heads) else f"electra.{name}": w
-                for name, w in names.items()
-            }
-        )
+        words = self.embeddings.word_embeddings.weight
+        model: Any = self._empty_huggingface().to(words)
+        state = to_huggingface_names(self.state_dict(), layout=ELECTRA)
+        for name in [*state]:
+            if not name.startswith(tuple(KINDS)):
+                state[f"electra.{name}"] = state.pop(name)
+        model.load_state_dict(state)
         return model.eval() if with_head else model.electra.eval()
 
 
@@ -291,24 +262,19 @@ class ElectraGenerator(ElectraEncoder):
     ) -> Self:
         """As `BertEncoder.from_huggingface`, with tied weights."""
         generator = super().from_huggingface(model_or_path)
-        generator.share_embeddings(
-            generator.embeddings
-        )  # loading made two tables of one
+        # loading made two tables of one
+        generator.share_embeddings(generator.embeddings)
         return generator
 
     def share_embeddings(self, embeddings: Embeddings) -> None:
         """From now on the tables, their LayerNorm and the head's decoder are those of `embeddings`
         (same E)."""
-        for name in (
-            "word_embeddings",
-            "position_embeddings",
-            "token_type_embeddings",
-            "layer_norm",
-        ):
+        words = embeddings.word_embeddings
+        self.embeddings.word_embeddings = words
+        for name in ("position_embeddings", "token_type_embeddings"):
             setattr(self.embeddings, name, getattr(embeddings, name))
-        self.masked_language_model.embedding_weight = (
-            embeddings.word_embeddings.weight
-        )
+        self.embeddings.layer_norm = embeddings.layer_norm
+        self.masked_language_model.embedding_weight = words.weight
 
 
 # --- training both together ---------------------------------------------------------

@@ -20,17 +20,10 @@ from spanbert_tutorial.bert.encoder import (
     initialize,
 )
 from spanbert_tutorial.bert.inputs import Embeddings
-from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout
+from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
 from spanbert_tutorial.errors import require
 
-HEADS = (
-    "lm_head",
-    "pooler",
-    "classifier",
-    "qa_outputs",
-    "embeddings.position_ids",
-)
-ROBERTA = Layout("roberta", NAME_PAIRS, HEADS)
+ROBERTA = Layout("roberta", NAME_PAIRS, (*HEADS, "lm_head"))
 Masks = TypeVar("Masks")
 
 

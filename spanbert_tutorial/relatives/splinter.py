@@ -64,37 +64,31 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
         not isinstance(tokens, str),
         f"tokens is the text {shown(tokens)}: give a list of its tokens.",
     )
-    other = next(
-        (token for token in tokens if not isinstance(token, str)), None
-    )
     require(
-        other is None,
-        f"a token is {shown(other)}: give the tokens as text, not as ids.",
+        all(isinstance(token, str) for token in tokens),
+        f"tokens are {shown(tokens)}: give them as text, not as ids.",
     )
-    starts = [not token.startswith("##") for token in tokens] + [
-        True
-    ]  # the end ends a word
+    starts = [not token.startswith("##") for token in tokens]
+    starts.append(True)  # the end ends a word
     counts = Counter(tokens)
     found = defaultdict(list)  # a run of tokens -> where it begins
     for first in np.flatnonzero(starts[:-1]).tolist():
-        for end in range(
-            first + 1, min(first + MAX_TOKENS, len(tokens)) + 1
-        ):
+        last = min(first + MAX_TOKENS, len(tokens))
+        for end in range(first + 1, last + 1):
             token = tokens[end - 1]
-            if (
-                counts[token] == 1
-                or not token.removeprefix("##").isalnum()
-            ):
-                break  # nor can anything longer be said twice
+            # nor can anything longer be said twice
+            if counts[token] == 1:
+                break
+            if not token.removeprefix("##").isalnum():
+                break
             run = tuple(tokens[first:end])
             words = " ".join(run).replace(" ##", "").lower().split()
             if starts[end] and not STOP_WORDS.issuperset(words):
                 found[run].append(first)
     clusters = []
     taken: set[int] = set()
-    for run in sorted(
-        found, key=len, reverse=True
-    ):  # stable: equal lengths as they begin
+    # stable: equal lengths as they begin
+    for run in sorted(found, key=len, reverse=True):
         spans: list[Span] = []
         used: set[int] = set()
         for first in found[run]:
@@ -304,29 +298,24 @@ class Splinter(nn.Module):
         `BertEncoder.from_huggingface`, and for half a head."""
         encoder, others, _, source = SplinterEncoder.read(model_or_path)
         model = cls(encoder)
-        model.head.to(
-            encoder.embeddings.word_embeddings.weight
-        )  # its float type
-        prefix = "splinter_qass."
-        there = {
-            name: w
-            for name, w in others.items()
-            if name.startswith(prefix)
-        }
-        if not there:
-            warnings.warn(
-                f"{source} has no splinter_qass: the head starts untrained.",
-                stacklevel=2,
-            )
+        # its float type
+        model.head.to(encoder.embeddings.word_embeddings.weight)
+        if not any(
+            name.startswith("splinter_qass.") for name in others
+        ):
+            told = f"{source} has no splinter_qass: the head starts untrained."
+            warnings.warn(told, stacklevel=2)
             return model.eval()
         for name, weight in model.head.named_parameters():
-            other = prefix + ".".join(
+            parts = [
                 HEAD_NAMES.get(part, part) for part in name.split(".")
-            )
-            if other not in there or there[other].shape != weight.shape:
+            ]
+            there = ".".join(["splinter_qass", *parts])
+            found = others.get(there)
+            if found is None or found.shape != weight.shape:
                 raise InputError(
-                    f"{source} lacks the weight {other} of the shape {tuple(weight.shape)}: "
+                    f"{source} lacks the weight {there} of the shape {tuple(weight.shape)}: "
                     "take a complete SPLINTER checkpoint."
                 )
-            weight.data.copy_(there[other])
+            weight.data.copy_(found)
         return model.eval()

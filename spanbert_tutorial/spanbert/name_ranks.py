@@ -33,7 +33,6 @@ class Gap(NamedTuple):
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """What is masked."""
         return tokens_of(self.block, self.name)
 
     @property
@@ -92,7 +91,6 @@ def rank(scores: np.ndarray, true: int) -> float:
 
 
 def tokens_of(block: Block, name: Name) -> tuple[int, ...]:
-    """The ids of a name in its block."""
     return tuple(block.ids[name.first : name.last + 1].tolist())
 
 

@@ -41,10 +41,7 @@ def named_blocks(
                 ids = ids[:0]
                 names = []
             names = names + [
-                one._replace(
-                    first=one.first + len(ids), last=one.last + len(ids)
-                )
-                for one in found
+                one._replace(first=one.first + len(ids), last=one.last + len(ids)) for one in found
             ]
             ids = np.concatenate([ids, sentence])
         yield Block(ids, names)
@@ -66,27 +63,16 @@ def named_sentences(
             if start <= a and b <= at:
                 first = len(wordpiece.encode(text[start:a]))
                 found.append(
-                    Name(
-                        first,
-                        first + len(wordpiece.encode(text[a:b])) - 1,
-                        label,
-                        entity,
-                    )
+                    Name(first, first + len(wordpiece.encode(text[a:b])) - 1, label, entity)
                 )
         yield wordpiece.encode(sentence), found
 
 
-def with_specials(
-    rows: list[np.ndarray], wordpiece: WordPiece
-) -> tuple[np.ndarray, np.ndarray]:
+def with_specials(rows: list[np.ndarray], wordpiece: WordPiece) -> tuple[np.ndarray, np.ndarray]:
     """[CLS] row [SEP] and padding: input_ids int64 [B,n] and
     attention_mask bool [B,n]."""
     width = max(map(len, rows)) + 2
     ids = np.full((len(rows), width), wordpiece.pad_id, dtype=np.int64)
     for target, row in zip(ids, rows, strict=True):
-        target[: len(row) + 2] = [
-            wordpiece.cls_id,
-            *row,
-            wordpiece.sep_id,
-        ]
+        target[: len(row) + 2] = [wordpiece.cls_id, *row, wordpiece.sep_id]
     return ids, ids != wordpiece.pad_id

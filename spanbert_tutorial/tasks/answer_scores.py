@@ -3,15 +3,17 @@ running the model again. Chapter: `book/tasks/question_answering`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Encoded, Window, decode
+
+# predicted texts by id, the questions, null odds by id
+Predictions = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,21 @@ def score_windows(
 ) -> list[Scored]:
     """The scores of all windows of each question, in order. Raises InputError for an empty question
     or context."""
-    scored: list[Scored] = []
     pairs = ((question.question, question.context) for question in questions)
-    for group in answerer.grouped(pairs, 8 * batch_size):
-        group_windows = [window for one in group for window in one.windows]
-        scores = answerer.scores(group_windows, batch_size)
-        for _, _, encoded, windows in group:
-            own_scores = list(islice(scores, len(windows)))
-            scored.append(Scored(questions[len(scored)], encoded, windows, own_scores))
-    return scored
+    return [
+        Scored(question, one.encoded, one.windows, scores)
+        for question, (one, scores) in zip(
+            questions, answerer.scored(pairs, batch_size), strict=True
+        )
+    ]
+
+
+def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Predictions:
+    """The best texts by id, the questions, and the null odds by id.
+
+    The model has to answer; the null odds, null score − best score, are for a threshold."""
+    texts, odds = predictions(score_windows(answerer, questions))
+    return texts, questions, odds
 
 
 def predictions(

@@ -17,7 +17,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import check_text, require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, stacked
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 
@@ -95,25 +95,7 @@ class ClassificationModel(nn.Module):
         return {"loss": F.cross_entropy(scores, batch["label"])}
 
 
-class SentenceData(Data):
-    """Sentences or pairs with a target each. targets: [N]."""
-
-    def __init__(
-        self,
-        sentences: Sequence[Sentences],
-        targets: np.ndarray,
-        wordpiece: WordPiece,
-        settings: FineTuning,
-    ) -> None:
-        inputs = [Framed.of(one, wordpiece, settings.max_length) for one in sentences]
-        super().__init__(inputs, wordpiece, settings)
-        self.targets = targets
-
-    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        return self.padded(rows) | {"label": torch.from_numpy(self.targets[rows])}
-
-
-class ClassificationData(SentenceData):
+class ClassificationData(Data):
     """Examples with labels. labels: those of the examples, sorted."""
 
     def __init__(
@@ -121,24 +103,5 @@ class ClassificationData(SentenceData):
     ) -> None:
         self.labels = sorted({label for _, label in examples})
         targets = np.array([self.labels.index(label) for _, label in examples])
-        super().__init__([sentences for sentences, _ in examples], targets, wordpiece, settings)
-
-
-@torch.no_grad()
-def all_scores(
-    model: ClassificationModel,
-    wordpiece: WordPiece,
-    sentences: Sequence[Sentences],
-    max_length: int,
-    batch_size: int = 64,
-) -> Tensor:
-    """The model's scores of sentences or pairs, cut to `max_length`, in order: [N,K]. An empty
-    sentence raises InputError."""
-    inputs = [Framed.of(one, wordpiece, max_length) for one in sentences]
-    device = model.classifier.weight.device
-    scores = []
-    for start in range(0, len(inputs), batch_size):
-        batch = stacked(inputs[start : start + batch_size], wordpiece.pad_id)
-        batch = {name: value.to(device) for name, value in batch.items()}
-        scores.append(model.scores(batch).cpu())
-    return torch.cat(scores) if scores else torch.empty(0, model.classifier.out_features)
+        inputs = [Framed.of(one, wordpiece, settings.max_length) for one, _ in examples]
+        super().__init__(inputs, targets, wordpiece, settings)

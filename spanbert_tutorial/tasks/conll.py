@@ -1,5 +1,4 @@
-"""Documents with coreference in CoNLL-2012's format: read and written. Chapter:
-`book/tasks/coreference`. No torch.
+"""Documents with coreference in CoNLL-2012's format. Chapter: `book/tasks/coreference`. No torch.
 
 A file holds documents; a document is a row of words, a blank line ends a sentence, and a line with
 `#` in front is a comment. Columns are parted by tabs, or else by spaces. The fourth column is the word,
@@ -16,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError, reading, require
 from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
@@ -58,16 +56,11 @@ class Document:
         return " ".join(self.words[mention[0] : mention[1] + 1])
 
 
-def read(path: str | Path) -> list[Document]:
-    """The documents of a `.conll` file (also `.xz` or `.gz`), of a folder of such files, or of an
-    archive (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. Raises InputError naming
-    file, line and reason."""
-    return read_several(path)
-
-
-def read_several(*paths: str | Path) -> Examples:
-    """The documents of several such paths; one that stands there twice counts once, and the result's
-    `skipped` counts the others. Raises InputError where its clusters differ, too."""
+def read(*paths: str | Path) -> Examples:
+    """The documents of `.conll` files (also `.xz` or `.gz`), of folders of such files, or of archives
+    (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. One that stands there twice counts
+    once, and the result's `skipped` counts the others. Raises InputError naming file, line and
+    reason, and where the clusters of one document differ."""
     found: dict[tuple, tuple[Document, str]] = {}
     skipped = 0
     for path in paths:
@@ -225,59 +218,3 @@ class Reader:
         fits(sentences, f"the document {self.name} holds no words")
         clusters = sorted(sorted(cluster) for cluster in self.clusters.values())
         return Document(self.name, sentences, clusters, self.part)
-
-
-# --- writing ------------------------------------------------------------------------
-
-
-def write(path: str | Path, documents: Iterable[Document]) -> None:
-    """A file that `read` gives back as it was; whole or not at all. Raises InputError for two
-    mentions of one cluster that cross, which the format cannot tell from two nested ones."""
-    write_text(path, "\n".join(line for document in documents for line in rows(document)) + "\n")
-
-
-def rows(document: Document) -> Iterator[str]:
-    """The lines of a document."""
-    brackets = last_column(document)
-    yield f"#begin document ({document.name}); part {document.part}"
-    number = 0
-    for sentence in document.sentences:
-        for place, word in enumerate(sentence):
-            bracket = brackets.get(number, "-")
-            row = [document.name, document.part, str(place), word, *"-------", bracket]
-            yield "\t".join(row)
-            number += 1
-        yield ""
-    yield "#end document"
-
-
-def last_column(document: Document) -> dict[int, str]:
-    """The coreference of each word at which a mention begins or ends. At one word the outer ones
-    begin first, and the inner ones end first."""
-    begins = defaultdict(list)
-    ends = defaultdict(list)
-    for number, cluster in enumerate(document.clusters):
-        check_nested(document, cluster)
-        for first, last in sorted(cluster, key=lambda span: (span[0], -span[1])):
-            if first < last:
-                begins[first].append((-last, f"({number}"))
-                ends[last].append((-first, f"{number})"))
-            else:
-                begins[first].append((-last, f"({number})"))
-    found = {}
-    for word in begins.keys() | ends.keys():
-        found[word] = "|".join(
-            text for side in (ends, begins) for _, text in sorted(side.get(word, ()))
-        )
-    return found
-
-
-def check_nested(document: Document, cluster: list[Span]) -> None:
-    """Raises InputError when two of the mentions cross."""
-    for first, last in cluster:
-        for other, end in cluster:
-            require(
-                not first < other <= last < end,
-                f'"{document.text((first, last))}" and "{document.text((other, end))}" of '
-                f"{document.name} cross in one cluster: CoNLL's format cannot write that.",
-            )

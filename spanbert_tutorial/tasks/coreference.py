@@ -10,8 +10,7 @@ spans, m mentions kept, a antecedents of each, G width of a span's vector.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -24,15 +23,14 @@ from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import task_checkpoints
-from spanbert_tutorial.tasks.conll import Document, Span
-from spanbert_tutorial.tasks.conll import read_several as read  # noqa: F401
+from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import (
     mention_score,
     score_documents,
     without_singletons,
 )
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded
+from spanbert_tutorial.tasks.task_checkpoints import Predictor
 from spanbert_tutorial.text.sentences import split_sentences
 
 # small: its learning rate was better than 5e-4 on validation books of LitBank; spanbert: those of
@@ -47,8 +45,6 @@ PRESETS = {
         max_length=384,
     ),
 }
-TASK = "coreference"
-FACTS = {"max_words": int, "singletons": bool, "length": int}  # in a checkpoint, beside the weights
 MAX_WORDS = 10  # of a span, at most
 RATIO = 0.25  # λ, mentions kept per word
 ANTECEDENTS = 100  # of a mention, at most
@@ -118,11 +114,6 @@ class Segmented(NamedTuple):
     words: np.ndarray  # int [W,3]: segment, first and last position of each word in it
     sentences: np.ndarray  # int [W], number of each word's sentence
     mentions: np.ndarray  # int [M,3]: first and last word, number of the cluster
-
-    @property
-    def tokens(self) -> int:
-        """Of all segments."""
-        return sum(map(len, self.ids))
 
 
 def segmented(
@@ -496,25 +487,23 @@ class CoreferenceData(Data):
     """Documents in parts of `SEGMENTS` segments."""
 
     target_field = "sentences"  # the losses are means over words
+    collate = staticmethod(stacked)
 
     def __init__(
         self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        self.parts = [
+        parts = [
             one
             for document in documents
             for one in segmented(document, wordpiece, settings.max_length, SEGMENTS)
         ]
-        super().__init__((), wordpiece, settings)
-
-    def __len__(self) -> int:
-        return len(self.parts)
+        super().__init__(parts, (), wordpiece, settings)
 
     def lengths(self) -> np.ndarray:
-        return np.array([one.tokens for one in self.parts])
+        return np.array([sum(map(len, one.ids)) for one in self.inputs])
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        return stacked([self.parts[row] for row in rows], self.wordpiece.pad_id)
+        return self.padded(rows)
 
 
 def fine_tune(
@@ -542,51 +531,26 @@ def fine_tune(
     return CoreferenceResolver(model, wordpiece, settings.max_length), history
 
 
-class CoreferenceResolver:
+class CoreferenceResolver(Predictor):
     """Finds the clusters of documents. max_length: of a segment, in positions."""
+
+    task = "coreference"
 
     def __init__(
         self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128
     ) -> None:
-        self.model = model.eval()
-        self.wordpiece = wordpiece
-        self.max_length = max_length
+        facts = {"max_words": model.max_words, "singletons": model.singletons}
+        super().__init__(model, wordpiece, max_length, **facts)
 
     @classmethod
-    def from_pretrained(
-        cls, source: str | Path, tokenizer: str | Path | None = None
-    ) -> "CoreferenceResolver":
-        """Opens a folder that `save` wrote. Raises InputError for a model of another task, and for
-        facts that are missing."""
-        encoder, head, facts, wordpiece = task_checkpoints.load(source, TASK, tokenizer)
-        missing = [name for name, kind in FACTS.items() if not isinstance(facts.get(name), kind)]
-        if missing:
-            raise InputError(
-                f"config.json of {source} does not say {', '.join(missing)}: copy the checkpoint "
-                "again."
-            )
+    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
         model = CoreferenceModel(encoder, facts["max_words"], facts["singletons"])
-        task_checkpoints.fill(model, head, source)
         return cls(model, wordpiece, facts["length"])
-
-    def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
-        """Writes a folder that `from_pretrained` opens. texts: further files by name, such as
-        README.md."""
-        facts = {
-            "max_words": self.model.max_words,
-            "singletons": self.model.singletons,
-            "length": self.max_length,
-        }
-        task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
     def predict(self, documents: Sequence[Document]) -> list[list[list[Span]]]:
         """The predicted clusters of each document, in order; gold clusters are ignored. They
         include clusters of one mention where the model was trained with such clusters."""
-        return [self.clusters(document) for document in documents]
-
-    def clusters(self, document: Document) -> list[list[Span]]:
-        """The clusters of one document."""
-        return [list(cluster) for cluster in self.scored_clusters(document)]
+        return [[*map(list, self.scored_clusters(document))] for document in documents]
 
     @torch.no_grad()
     def scored_clusters(self, document: Document) -> list[dict[Span, float]]:

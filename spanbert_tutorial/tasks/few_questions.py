@@ -25,17 +25,19 @@ from spanbert_tutorial.bert.weights import (
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.answer_scores import answered
+from spanbert_tutorial.tasks.old_notes import write_old_files
 from spanbert_tutorial.tasks.question_answering import (
     QuestionAnswerer,
     QuestionAnsweringData,
     QuestionAnsweringSettings,
     fine_tune,
 )
-from spanbert_tutorial.tasks.real_questions import answered, only_its_sentence
 from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.text.sentences import split_sentences
 
 SWITCH = "SPANBERT_TUTORIAL_HUB"  # environment variable: 1 asks for the hub, 0 for the stand-ins
 PATIENCE = 5.0  # seconds until the hub has to answer
@@ -112,30 +114,12 @@ def stand_ins(folder: Path) -> Plan:
 
 
 def write_as_released(folder: Path, encoder: BertEncoder, wordpiece: WordPiece) -> None:
-    """Writes an encoder in the three files that the hub has of SpanBERT: sizes alone in
-    `config.json`, float16 weights in `pytorch_model.bin` without any head, `vocab.txt`. Nothing
-    says whether the vocabulary is cased. Raises FileExistsError if the folder exists."""
-    folder.mkdir(parents=True)
-    config = encoder.config
-    sizes = {
-        "attention_probs_dropout_prob": 0.1,
-        "directionality": "bidi",
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
-        "hidden_size": config.hidden_size,
-        "initializer_range": 0.02,
-        "intermediate_size": config.intermediate_size,
-        "max_position_embeddings": config.max_position_embeddings,
-        "num_attention_heads": config.num_attention_heads,
-        "num_hidden_layers": config.num_hidden_layers,
-        "type_vocab_size": config.type_vocab_size,
-        "vocab_size": config.vocab_size,
-    }
-    (folder / "config.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
+    """Writes an encoder in the three files that the hub has of SpanBERT: `config.json`, float16
+    weights in `pytorch_model.bin` without any head, `vocab.txt`. Nothing says whether the
+    vocabulary is cased. Raises FileExistsError if the folder exists."""
     weights = to_huggingface_names(encoder.state_dict(), prefix="bert.")
-    half = {name: weight.to(torch.float16) for name, weight in weights.items()}
-    torch.save(half, folder / "pytorch_model.bin")
-    wordpiece.save_vocabulary(folder / "vocab.txt")
+    half = {name: weight.half() for name, weight in weights.items()}
+    write_old_files(folder, asdict(encoder.config), half, wordpiece.vocabulary)
 
 
 def choose_plan(folder: Path, use_hub: bool | None = None) -> tuple[Plan, str]:
@@ -155,8 +139,10 @@ def why_not_the_hub(use_hub: bool | None) -> str:
     """A sentence, or "" where the hub is wanted and answers. The hub is not tried where it is not
     wanted."""
     wish = os.environ.get(SWITCH, "")
-    if wish not in ("", "0", "1"):
-        raise InputError(f"{SWITCH} is {wish}: set it to 1 for the hub or to 0 for the stand-ins.")
+    require(
+        wish in ("", "0", "1"),
+        f"{SWITCH} is {wish}: set it to 1 for the hub or to 0 for the stand-ins.",
+    )
     if use_hub is None and wish:
         use_hub = wish == "1"
     if use_hub is False:
@@ -218,6 +204,37 @@ def questions_of(plan: Plan) -> tuple[list[Question], list[Question]]:
     return train, test
 
 
+def only_its_sentence(question: Question) -> Question:
+    """The question with only the sentence of its first answer.
+
+    An oracle for finding the right sentence; several sentences, where the answer crosses an end.
+    Answers elsewhere are left out. Raises InputError for a question without an answer."""
+    require(
+        question.answers,
+        f"the question {question.id} has no answer: give one that has.",
+    )
+    context, answer = question.context, question.answers[0]
+    begin, end, position = 0, len(context), 0
+    for sentence in split_sentences(context):
+        position = context.index(sentence, position)
+        if position <= answer.start:
+            begin = position
+        position += len(sentence)
+        if position >= answer.start + len(answer.text):
+            end = position
+            break
+    answers = tuple(
+        replace(one, start=one.start - begin)
+        for one in question.answers
+        if begin <= one.start <= end - len(one.text)
+    )
+    return replace(
+        question,
+        context=context[begin:end],
+        answers=answers,
+    )
+
+
 def nested_samples(
     questions: Sequence[Question], sizes: Sequence[int], seed: int
 ) -> dict[int, list[Question]]:
@@ -231,11 +248,11 @@ def nested_samples(
 
 def check_sizes(sizes: Sequence[int], there: int) -> None:
     """Raises InputError when the largest sample needs more questions than there are."""
-    if max(sizes) > there:
-        raise InputError(
-            f"{max(sizes):,} questions are wanted, and there are {there:,}: give smaller sizes or "
-            "more questions."
-        )
+    require(
+        max(sizes) <= there,
+        f"{max(sizes):,} questions are wanted, and there are {there:,}: give smaller sizes or more "
+        "questions.",
+    )
 
 
 class Point(NamedTuple):
@@ -290,16 +307,3 @@ def score(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str
         texts, *_ = answered(answerer, questions)
     answerer.model.to("cpu")
     return squad.score(texts, questions)
-
-
-def means(runs: Sequence[Point]) -> Mapping[str, dict[int, float]]:
-    """The F1 of each model at each number of questions, averaged over seeds."""
-    return {
-        model: {
-            size: float(
-                np.mean([run.f1 for run in runs if (run.model, run.questions) == (model, size)])
-            )
-            for size in dict.fromkeys(run.questions for run in runs)
-        }
-        for model in dict.fromkeys(run.model for run in runs)
-    }

@@ -67,42 +67,6 @@ class FineTuning:
         )
 
 
-class Data:
-    """Training inputs, in the form that `batches.Batches` draws from and `fit` trains on.
-
-    Subclasses give `batch` and the name of its tensor of targets; each loss is a mean over those
-    that are not NO_TARGET.
-    """
-
-    by_length = True  # inputs of about the same length share a batch
-    target_field = "label"
-
-    def __init__(self, inputs: Sequence[Input], wordpiece: WordPiece, settings: FineTuning) -> None:
-        self.inputs = inputs
-        self.wordpiece = wordpiece
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def lengths(self) -> np.ndarray:
-        """Tokens of each input, int [inputs]."""
-        return np.array([len(one.ids) for one in self.inputs])
-
-    def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
-        """These inputs as tensors, see `stacked`."""
-        return stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
-
-    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Inputs and targets, padded. Nothing has to be drawn at random."""
-        raise NotImplementedError
-
-    def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-        """The rows of one of several processes, see `weighted_shard`."""
-        return weighted_shard(batch, process, processes, self.target_field)
-
-
 def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
     """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
     lengths = np.array([len(one.ids) for one in inputs])
@@ -121,6 +85,58 @@ def padded(arrays: Sequence[np.ndarray], value: int) -> np.ndarray:
     for row, array in enumerate(arrays):
         full[row, : len(array)] = array
     return full
+
+
+class Data:
+    """Training inputs with their targets, in the form that `batches.Batches` draws from and `fit`
+    trains on.
+
+    targets: an array with one for each input, or one array each that `batch` of a subclass puts in
+    its place. The model finds them under `target_field`; each loss is a mean over those that are not
+    NO_TARGET.
+    """
+
+    by_length = True  # inputs of about the same length share a batch
+    target_field = "label"
+    collate: Callable[[Sequence[Any], int], dict[str, Tensor]] = staticmethod(stacked)
+
+    def __init__(
+        self, inputs: Sequence[Any], targets: Any, wordpiece: WordPiece, settings: FineTuning
+    ) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self.pad_id = wordpiece.pad_id
+        self.batch_size = settings.batch_size
+        self.max_length = settings.max_length
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def lengths(self) -> np.ndarray:
+        """Tokens of each input, int [inputs]."""
+        return np.array([len(one.ids) for one in self.inputs])
+
+    def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
+        """These inputs as tensors."""
+        return self.collate([self.inputs[row] for row in rows], self.pad_id)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """Inputs and targets. Nothing has to be drawn at random."""
+        return self.padded(rows) | {self.target_field: torch.from_numpy(self.targets[rows])}
+
+    def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+        """The rows process, process + processes, … of a batch, and `weight`: the number of their
+        targets, divided by the average number per process.
+
+        A loss is a mean over targets; with these weights, the mean of the processes' losses is the
+        loss of the whole batch. A process without a row computes the first one with weight 0,
+        because all processes have to compute in step.
+        """
+        part = {name: rows[process::processes] for name, rows in batch.items()}
+        own, all_ = (int((one[self.target_field] != NO_TARGET).sum()) for one in (part, batch))
+        if not own:
+            part = {name: rows[:1] for name, rows in batch.items()}
+        return part | {"weight": torch.tensor(own * processes / all_)}
 
 
 def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
@@ -208,29 +224,6 @@ def one_of_several(model: nn.Module, seed: int) -> nn.Module:
     if process.process_index > 0:
         torch.manual_seed(seed + process.process_index)  # other units are dropped
     return model if process.num_processes == 1 else Weighted(model)
-
-
-def weighted_shard(
-    batch: dict[str, Tensor], process: int, processes: int, target_field: str
-) -> dict[str, Tensor]:
-    """The rows process, process + processes, … of a batch, and `weight`: the number of their
-    targets, divided by the average number per process.
-
-    A loss is a mean over targets; with these weights, the mean of the processes' losses is the loss
-    of the whole batch. A process without a row computes the first one with weight 0, because all
-    processes have to compute in step.
-    """
-    part = {name: rows[process::processes] for name, rows in batch.items()}
-    own_targets = count_targets(part[target_field])
-    all_targets = count_targets(batch[target_field])
-    if not own_targets:
-        part = {name: rows[:1] for name, rows in batch.items()}
-    return part | {"weight": torch.tensor(own_targets * processes / all_targets)}
-
-
-def count_targets(targets: Tensor) -> int:
-    """How many of them are not NO_TARGET."""
-    return int((targets != NO_TARGET).sum())
 
 
 class Weighted(nn.Module):

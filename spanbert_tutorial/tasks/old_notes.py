@@ -7,6 +7,7 @@ n: positions of an input.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
 QUESTION = "What is machine learning?"
@@ -31,15 +31,8 @@ ANSWER = "a subset of artificial intelligence"  # as the notes print it
 def write_old_folder(
     folder: str | Path, tokens: list[str], dtype: torch.dtype = torch.float32, seed: int = 0
 ) -> BertForQuestionAnswering:
-    """Writes a small question answering model with random weights in the files of an old
-    checkpoint: a `config.json` without `model_type`, `pytorch_model.bin`, `vocab.txt`, nothing
-    else. Returns the model, in float32.
-
-    tokens: the vocabulary. dtype: of the stored weights. Raises InputError if the folder exists.
-    """
-    folder = Path(folder)
-    if folder.exists():
-        raise InputError(f"{folder} exists already: give a new folder.")
+    """Writes a small question answering model with random weights as `write_old_files` does.
+    Returns the model, in float32. tokens: the vocabulary. dtype: of the stored weights."""
     sizes: dict[str, Any] = {
         "vocab_size": len(tokens),
         "hidden_size": 64,
@@ -54,21 +47,22 @@ def write_old_folder(
         torch.manual_seed(seed)
         config = BertConfig(**sizes, initializer_range=0.3)  # wide, for scores far from 0
         model = BertForQuestionAnswering(config).eval()
-    folder.mkdir(parents=True)
-    old_keys = {
-        "directionality": "bidi",
-        "hidden_act": "gelu",
-        "pooler_type": "first_token_transform",
-    }
-    (folder / "config.json").write_text(
-        json.dumps(sizes | old_keys, indent=2) + "\n", encoding="utf-8"
-    )
-    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    torch.save(
-        {name: weight.to(dtype) for name, weight in model.state_dict().items()},
-        folder / "pytorch_model.bin",
-    )
+    weights = {name: weight.to(dtype) for name, weight in model.state_dict().items()}
+    write_old_files(folder, sizes, weights, tokens)
     return model
+
+
+def write_old_files(
+    folder: str | Path, sizes: Mapping, weights: Mapping[str, Tensor], tokens: Sequence[str]
+) -> None:
+    """Writes a model as the first checkpoints were: a `config.json` without `model_type`,
+    `pytorch_model.bin`, `vocab.txt`. Raises FileExistsError if the folder exists."""
+    folder = Path(folder)
+    folder.mkdir(parents=True)
+    config = {**sizes, "directionality": "bidi", "hidden_act": "gelu"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    torch.save(dict(weights), folder / "pytorch_model.bin")
 
 
 # --- the removed pipeline, step by step ---------------------------------------------

@@ -126,9 +126,8 @@ class QuestionAnsweringData(Data):
         wordpiece: WordPiece,
         settings: QuestionAnsweringSettings,
     ) -> None:
-        self.max_length = settings.max_length
-        self.windows: list[Window] = []
-        self.targets: list[tuple[int, int]] = []
+        inputs: list[Window] = []
+        targets: list[tuple[int, int]] = []
         self.lost = self.too_long = 0
         for question in questions:
             try:
@@ -142,8 +141,8 @@ class QuestionAnsweringData(Data):
             self.too_long += longer_than(answer, settings.max_answer_length)
             for window, positions in zip(all_windows, positions_of, strict=True):
                 if positions != NO_ANSWER or not (settings.answers_only and question.answers):
-                    self.windows.append(window)
-                    self.targets.append(positions)
+                    inputs.append(window)
+                    targets.append(positions)
         if self.lost:
             warnings.warn(
                 f"{self.lost:,} answers are complete in no window of {settings.max_length} positions and "
@@ -152,7 +151,7 @@ class QuestionAnsweringData(Data):
             )
         if self.too_long:
             warnings.warn(never_given(self.too_long, settings.max_answer_length), stacklevel=3)
-        super().__init__(self.windows, wordpiece, settings)
+        super().__init__(inputs, np.array(targets), wordpiece, settings)
 
     def lost_answers(self) -> str:
         """How many there are, in words."""
@@ -160,9 +159,8 @@ class QuestionAnsweringData(Data):
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """start and end are int64 [B]."""
-        start, end = np.array([self.targets[row] for row in rows]).T
-        targets = {"start": torch.from_numpy(start), "end": torch.from_numpy(end)}
-        return self.padded(rows) | targets
+        start, end = torch.from_numpy(self.targets[rows]).T
+        return self.padded(rows) | {"start": start, "end": end}
 
 
 def answer_tokens(
@@ -413,13 +411,19 @@ class QuestionAnswerer:
     ) -> Iterator[ScoredQuestion]:
         """The best spans, at least `n_best` where there are so many, and the null score of each
         (question, context), in order."""
+        limits = max(20, n_best), self.max_answer_length
+        for (question, context, encoded, own), scores in self.scored(pairs, batch_size):
+            spans, null_score = decode(own, iter(scores), *limits)
+            yield ScoredQuestion(question, context, encoded, spans, null_score)
+
+    def scored(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int
+    ) -> Iterator[tuple[QuestionWindows, list[tuple[np.ndarray, np.ndarray]]]]:
+        """Each (question, context), in order, with the `scores` of its windows."""
         for group in self.grouped(pairs, 8 * batch_size):
-            group_windows = [window for one in group for window in one.windows]
-            scores = self.scores(group_windows, batch_size)
-            for question, context, encoded, own_windows in group:
-                limits = max(20, n_best), self.max_answer_length
-                spans, null_score = decode(own_windows, islice(scores, len(own_windows)), *limits)
-                yield ScoredQuestion(question, context, encoded, spans, null_score)
+            scores = self.scores([window for one in group for window in one.windows], batch_size)
+            for one in group:
+                yield one, list(islice(scores, len(one.windows)))
 
     def grouped(
         self, pairs: Iterable[tuple[str, str]], min_windows: int
@@ -460,12 +464,8 @@ class QuestionAnswerer:
         steps = range(0, len(inputs), batch_size)
         for first in with_bar(steps, "batch") if len(steps) > LONG else steps:
             rows = order[first : first + batch_size]
-            batch = {
-                name: value.to(device)
-                for name, value in stacked(
-                    [inputs[row] for row in rows], self.wordpiece.pad_id
-                ).items()
-            }
+            batch = stacked([inputs[row] for row in rows], self.wordpiece.pad_id)
+            batch = {name: value.to(device) for name, value in batch.items()}
             starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
             for row, start, end in zip(rows, starts, ends, strict=True):
                 size = len(inputs[row].ids)

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -25,15 +24,14 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import task_checkpoints
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
+from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {
     "small": FineTuning(epochs=8, batch_size=32, peak_learning_rate=3e-4, max_length=64),
     "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, max_length=128),
 }  # the second: the released code's command for TACRED
-TASK = "relations"  # on the command line
 MARKINGS = ("replaced", "around")
 HEADS = ("cls", "entities")
 DIRECTION = re.compile(r"\(e[12],e[12]\)$")
@@ -294,20 +292,15 @@ class RelationData(Data):
     """Marked examples. relations: those that occur."""
 
     target_field = "relation"
+    collate = staticmethod(tensors)
 
     def __init__(
         self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning, marking: str
-    ):
-        self.marked = [
-            Marked.of(example, wordpiece, marking, settings.max_length) for example in examples
-        ]
-        super().__init__(self.marked, wordpiece, settings)
+    ) -> None:
         self.relations = sorted({example.relation for example in examples})
-        self.gold = np.array([self.relations.index(example.relation) for example in examples])
-
-    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        inputs = tensors([self.marked[row] for row in rows], self.wordpiece.pad_id)
-        return inputs | {"relation": torch.from_numpy(self.gold[rows])}
+        targets = np.array([self.relations.index(example.relation) for example in examples])
+        inputs = [Marked.of(one, wordpiece, marking, settings.max_length) for one in examples]
+        super().__init__(inputs, targets, wordpiece, settings)
 
 
 def fine_tune(
@@ -336,14 +329,16 @@ def fine_tune(
         return RelationModel(encoder, len(data.relations), head)
 
     trained, history = fit(model, data, settings, snapshots)
-    return RelationExtractor(
-        trained, wordpiece, data.relations, marking, settings.max_length
-    ), history
+    how = data.relations, marking, settings.max_length
+    return RelationExtractor(trained, wordpiece, *how), history
 
 
-class RelationExtractor:
-    """Names the likeliest relation. relations: what the model's scores stand for; length: of its
+class RelationExtractor(Predictor):
+    """Names the likeliest relation. relations: what the model's scores stand for; max_length: of its
     inputs."""
+
+    task = "relations"
+    collate = staticmethod(tensors)
 
     def __init__(
         self,
@@ -352,50 +347,22 @@ class RelationExtractor:
         relations: Sequence[str],
         marking: str,
         max_length: int,
-    ):
-        self.model = model.eval()
-        self.wordpiece = wordpiece
+    ) -> None:
         self.relations = list(relations)
         self.marking = marking
-        self.max_length = max_length
+        facts = {"relations": self.relations, "head": model.head, "marking": marking}
+        super().__init__(model, wordpiece, max_length, **facts)
 
     @classmethod
-    def from_pretrained(
-        cls, source: str | Path, tokenizer: str | Path | None = None
-    ) -> "RelationExtractor":
-        """Opens a folder that `save` wrote. Raises InputError for a model of another task."""
-        found = task_checkpoints.load(source, TASK, tokenizer)
-        facts = found.facts
-        model = RelationModel(found.encoder, len(facts["relations"]), facts["head"])
-        task_checkpoints.fill(model, found.head, source)
-        return cls(model, found.wordpiece, facts["relations"], facts["marking"], facts["length"])
+    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
+        model = RelationModel(encoder, len(facts["relations"]), facts["head"])
+        return cls(model, wordpiece, facts["relations"], facts["marking"], facts["length"])
 
-    def save(self, folder: str | Path, texts: dict[str, str]) -> None:
-        """Writes a folder that `from_pretrained` opens. texts: further files by name."""
-        facts = {
-            "relations": self.relations,
-            "head": self.model.head,
-            "marking": self.marking,
-            "length": self.max_length,
-        }
-        task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
-
-    def predict(self, examples: Sequence[Example], batch_size: int = 64) -> list[str]:
+    def predict(self, examples: Sequence[Example]) -> list[str]:
         """One relation each, in order; the examples' own are not looked at."""
-        best = self.scores(examples, batch_size).argmax(-1).tolist()
-        return [self.relations[number] for number in best]
+        return [self.relations[int(row.argmax())] for row in self.scores(examples)]
 
-    @torch.no_grad()
-    def scores(self, examples: Sequence[Example], batch_size: int = 64) -> Tensor:
-        """The score of each relation for each example, [N,R]."""
-        inputs = [
-            Marked.of(example, self.wordpiece, self.marking, self.max_length)
-            for example in examples
-        ]
-        device = self.model.classifier.weight.device
-        found = []
-        for start in range(0, len(inputs), batch_size):
-            batch = tensors(inputs[start : start + batch_size], self.wordpiece.pad_id)
-            batch = {name: value.to(device) for name, value in batch.items()}
-            found.append(self.model.scores(batch).cpu())
-        return torch.cat(found) if found else torch.empty(0, len(self.relations))
+    def scores(self, examples: Sequence[Example]) -> list[Tensor]:
+        """The score of each relation [R] for each example."""
+        how = self.wordpiece, self.marking, self.max_length
+        return self.logits([Marked.of(example, *how) for example in examples])

@@ -5,15 +5,12 @@ Sources of the formats: TACRED (Zhang and others, 2017), SemEval-2010 Task 8 (He
 2010). No torch.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import split_words
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError, reading, require, shown
 from spanbert_tutorial.text.lines import (
     OPENERS,
@@ -55,13 +52,6 @@ class Example(NamedTuple):
     subject: Argument
     object: Argument
     relation: str
-
-
-@cache
-def tacred_relations() -> dict[str, dict[str, list[str]]]:
-    """The 41 relations of TACRED in groups: kind of subject → topic → names. `no_relation` is the
-    42nd label."""
-    return json.loads(data_path("tacred_relations.json").read_text(encoding="utf-8"))
 
 
 def negative_of(examples: Sequence[Example]) -> str:

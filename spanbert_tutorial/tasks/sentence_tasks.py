@@ -8,7 +8,7 @@ SpanBERT §5.3.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 import torch.nn.functional as F
@@ -21,16 +21,14 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks import task_checkpoints
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
     ClassificationModel,
-    SentenceData,
-    Sentences,
-    all_scores,
+    Framed,
 )
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
 from spanbert_tutorial.tasks.sentence_files import GLUE, TASKS, Example, Task, read, task_named
+from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 __all__ = [
     "GLUE",
@@ -128,23 +126,6 @@ class RegressionModel(ClassificationModel):
         return {"loss": F.mse_loss(scores, batch["label"])}
 
 
-class RegressionData(SentenceData):
-    """Examples with scores. The model learns standard scores, (score − mean) / spread: small steps
-    soon reach them."""
-
-    def __init__(
-        self,
-        examples: Sequence[tuple[Sentences, float]],
-        wordpiece: WordPiece,
-        settings: FineTuning,
-    ):
-        scores = np.array([value for _, value in examples])
-        self.mean = float(scores.mean())
-        self.spread = float(scores.std())
-        standard = ((scores - self.mean) / self.spread).astype(np.float32)
-        super().__init__([sentences for sentences, _ in examples], standard, wordpiece, settings)
-
-
 # --- training and predicting --------------------------------------------------------
 
 
@@ -163,51 +144,53 @@ def fine_tune(
         len({label for _, label in examples}) > 1,
         "all examples have the same label: give examples of at least two.",
     )
-    labeled = [(texts, label) for texts, label in examples if isinstance(label, str)]
-    scored = [(texts, value) for texts, value in examples if not isinstance(value, str)]
-    facts: dict[str, object]
-    if labeled:
-        labels = ClassificationData(labeled, wordpiece, settings)
-        model, history = fit(
-            lambda: ClassificationModel(encoder, len(labels.labels)), labels, settings, snapshots
-        )
-        facts = {"labels": labels.labels}
+    if isinstance(examples[0][1], str):
+        data: Data = ClassificationData(cast(list, examples), wordpiece, settings)
+        facts = {"labels": cast(ClassificationData, data).labels}
     else:
-        scores = RegressionData(scored, wordpiece, settings)
-        model, history = fit(lambda: RegressionModel(encoder), scores, settings, snapshots)
-        facts = {"mean": scores.mean, "spread": scores.spread}
+        # standard scores: small steps soon reach them
+        scores = np.array([value for _, value in examples])
+        facts = {"mean": float(scores.mean()), "spread": float(scores.std())}
+        standard = ((scores - facts["mean"]) / facts["spread"]).astype(np.float32)
+        inputs = [Framed.of(texts, wordpiece, settings.max_length) for texts, _ in examples]
+        data = Data(inputs, standard, wordpiece, settings)
+    model, history = fit(lambda: new_model(encoder, facts), data, settings, snapshots)
     return SentencePredictor(model, wordpiece, facts | {"length": settings.max_length}), history
 
 
-class SentencePredictor:
-    """Names labels or scores. facts: `max_length` of the inputs, and `labels`, what the model's scores
+def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> ClassificationModel:
+    """With a new head, for labels or for a score."""
+    if labels := facts.get("labels"):
+        return ClassificationModel(encoder, len(labels))
+    return RegressionModel(encoder)
+
+
+class SentencePredictor(Predictor):
+    """Names labels or scores. facts: `length` of the inputs, and `labels`, what the model's scores
     stand for, or `mean` and `spread`, which turn its one number into a score."""
 
-    def __init__(self, model: ClassificationModel, wordpiece: WordPiece, facts: Mapping):
-        self.model = model.eval()
-        self.wordpiece = wordpiece
-        self.facts = dict(facts)
+    task = "sentences"
 
-    def predict(self, examples: Sequence[Example]) -> list[str] | list[float]:
-        """A label or a score for each example; what the examples say themselves is not looked
-        at."""
-        sentences = [sentences for sentences, _ in examples]
-        scores = all_scores(self.model, self.wordpiece, sentences, self.facts["length"])
-        if "labels" in self.facts:
-            return [self.facts["labels"][best] for best in scores.argmax(-1).tolist()]
-        return [self.facts["mean"] + self.facts["spread"] * each for each in scores[:, 0].tolist()]
-
-    def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
-        """A checkpoint folder, whole or not at all."""
-        task_checkpoints.save(folder, "sentences", self.model, self.facts, self.wordpiece, texts)
+    def __init__(
+        self, model: ClassificationModel, wordpiece: WordPiece, facts: Mapping[str, Any]
+    ) -> None:
+        super().__init__(model, wordpiece, facts["length"])
+        self.facts |= facts
 
     @classmethod
-    def from_pretrained(
-        cls, source: str | Path, tokenizer: str | Path | None = None
-    ) -> "SentencePredictor":
-        """What `save` wrote. Raises InputError for a checkpoint of another task."""
-        encoder, head, facts, wordpiece = task_checkpoints.load(source, "sentences", tokenizer)
-        labels = facts.get("labels")
-        model = ClassificationModel(encoder, len(labels)) if labels else RegressionModel(encoder)
-        task_checkpoints.fill(model, head, source)
-        return cls(model, wordpiece, facts)
+    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
+        return cls(new_model(encoder, facts), wordpiece, facts)
+
+    def scores(self, examples: Sequence[Example]) -> list[Tensor]:
+        """The model's scores of each example, in order: [K], or [1]. What the examples say
+        themselves is not looked at."""
+        return self.logits(
+            [Framed.of(texts, self.wordpiece, self.max_length) for texts, _ in examples]
+        )
+
+    def predict(self, examples: Sequence[Example]) -> list[str] | list[float]:
+        """A label or a score for each example."""
+        scores = self.scores(examples)
+        if labels := self.facts.get("labels"):
+            return [labels[int(row.argmax())] for row in scores]
+        return [self.facts["mean"] + self.facts["spread"] * float(row) for row in scores]

@@ -5,24 +5,16 @@ Sources: SQuAD (Rajpurkar and others, 2016), SQuAD 2.0 (Rajpurkar and others, 20
 its official evaluation, written anew. No torch.
 """
 
-import json
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
+from typing import Any
 
-from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import (
-    InputError,
-    check_text,
-    is_number,
-    parse_json,
-    regular_file,
-    require,
-    shown,
-)
+import numpy as np
+
+from spanbert_tutorial.errors import is_number, require, shown
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
 
 __all__ = [
@@ -33,12 +25,11 @@ __all__ = [
     "chosen_threshold",
     "exact_match",
     "f1",
+    "intervals",
     "normalize",
     "read",
-    "read_predictions",
     "read_several",
     "score",
-    "write_predictions",
 ]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -46,70 +37,33 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 NEVER = -1e9
 
 
-def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
-    """The official format, {id: text}. Raises InputError unless there is one text for each question
-    and no other."""
-    try:
-        predictions = parse_json(
-            regular_file(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique
-        )
-    except (OSError, ValueError) as error:
-        wrong = f"the predictions {path} cannot be read ({error})"
-        raise InputError(f"{wrong}: give a JSON object of id and text.") from None
-    if not isinstance(predictions, dict) or not all(
-        isinstance(text, str) for text in predictions.values()
-    ):
-        raise InputError(
-            f'the predictions {path} are not a JSON object of id and text: write {{"ID": "text", '
-            f"…}}."
-        )
-    check_predictions(predictions, questions)
-    return predictions
-
-
-def unique(pairs: list[tuple]) -> dict:
-    """An object of JSON; ValueError when a name stands twice, of which JSON would silently keep the
-    last."""
-    twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
-    if twice:
-        raise ValueError(f"the id {twice[0]} stands twice")
-    return dict(pairs)
-
-
-def check_predictions(
-    predictions: Mapping[str, object],
+def check_values(
+    values: Mapping[str, object],
     questions: Sequence[Question],
-    remedy: str = 'text for each question, "" for no answer',
+    fits: Callable[[Any], bool],
+    wanted: str,
 ) -> None:
-    """Raises InputError naming ids that are missing, belong to no question or to two, and when
-    there are no questions."""
-    if not questions:
-        raise InputError("there are no questions to score: give at least one.")
+    """Raises InputError unless there is a value that fits for each question and no other. wanted:
+    what to give."""
+    require(questions, "there are no questions to score: give at least one.")
     check_ids(questions)
-    wanted = {question.id for question in questions}
-    missing = wanted - predictions.keys()
-    unknown = predictions.keys() - wanted
-    for what, ids in (("not given", missing), ("unknown", unknown)):
-        if ids:
-            some = ", ".join(sorted(map(str, ids))[:3]) + (", …" if len(ids) > 3 else "")
-            raise InputError(f"ids that are {what}: {len(ids)} ({some}); give one {remedy}.")
+    ids = {question.id for question in questions}
+    for what, wrong in (("not given", ids - values.keys()), ("unknown", values.keys() - ids)):
+        some = ", ".join(sorted(map(str, wrong))[:3]) + (", …" if len(wrong) > 3 else "")
+        require(not wrong, f"ids that are {what}: {len(wrong)} ({some}); give one {wanted}.")
+    for number, value in values.items():
+        require(fits(value), f"{shown(value)} is given for {number}: give one {wanted}.")
 
 
 def check_null_odds(null_odds: Mapping[str, float], questions: Sequence[Question]) -> None:
     """Raises InputError unless there is a number for each question and no other."""
-    check_predictions(null_odds, questions, "number, the null odds, for each question")
-    if wrong := [number for number, value in null_odds.items() if not is_number(value)]:
-        raise InputError(
-            f"the null odds of {wrong[0]} are not a number: give one for each question."
-        )
+    check_values(null_odds, questions, is_number, "number, the null odds, for each question")
 
 
-def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
-    """The official format, {id: text}, with "" for no answer; whole or not at all. Raises
-    InputError for half a character in a text."""
-    content = json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n"
-    check_text("a prediction", content)
-    write_text(path, content)
+def check_texts(predictions: Mapping[str, str], questions: Sequence[Question]) -> None:
+    """Raises InputError unless there is a text for each question and no other."""
+    wanted = 'text for each question, "" for no answer'
+    check_values(predictions, questions, lambda text: isinstance(text, str), wanted)
 
 
 # --- scores -------------------------------------------------------------------------
@@ -180,16 +134,6 @@ def raw_scores(
     return raw
 
 
-def check_texts(predictions: Mapping[str, str], questions: Sequence[Question]) -> None:
-    """Raises InputError unless there is a text for each question and no other."""
-    check_predictions(predictions, questions)
-    for number, text in predictions.items():
-        if not isinstance(text, str):
-            raise InputError(
-                f'the prediction of {number} is {shown(text)}: give text, "" for no answer.'
-            )
-
-
 def score(
     predictions: Mapping[str, str],
     questions: Sequence[Question],
@@ -227,8 +171,10 @@ def check_threshold(
     questions: Sequence[Question],
 ) -> None:
     """Raises InputError unless both are given, for each question a number, or neither."""
-    if (null_odds is None) != (threshold is None):
-        raise InputError("null odds and a threshold work together only: give both, or neither.")
+    require(
+        (null_odds is None) == (threshold is None),
+        "null odds and a threshold work together only: give both, or neither.",
+    )
     if null_odds is not None:
         check_null_odds(null_odds, questions)
         require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
@@ -303,3 +249,23 @@ def chosen_threshold(
     if max(totals) <= 1e-9:
         return NEVER
     return ordered[totals.index(max(totals))]
+
+
+def intervals(
+    predictions: Mapping[str, str], questions: Sequence[Question]
+) -> dict[str, list[float] | str]:
+    """The 95% intervals of EM and F1 in percent (bootstrap), and `drawn`: what was resampled,
+    because its questions share their difficulty: articles where there are several titles, else
+    contexts. Empty where there are fewer than two of either."""
+    for unit, plural in (("title", "articles"), ("context", "contexts")):
+        names, group = np.unique([getattr(q, unit) for q in questions], return_inverse=True)
+        if len(names) < 2:
+            continue
+        drawn = np.random.default_rng(0).integers(len(names), size=(1_000, len(names)))
+        counts = np.bincount(group)[drawn].sum(1)
+        result: dict[str, list[float] | str] = {"drawn": f"{len(names):,} {plural}"}
+        for name, values in raw_scores(predictions, questions).items():
+            sums = np.bincount(group, [values[q.id] for q in questions])[drawn].sum(1)
+            result[name] = (100 * np.percentile(sums / counts, [2.5, 97.5])).tolist()
+        return result
+    return {}

@@ -17,8 +17,8 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
-from spanbert_tutorial.engine.files import whole_file
-from spanbert_tutorial.errors import InputError, NoRoom, check_text, reading, require, shown
+from spanbert_tutorial.engine.files import whole_file, writing
+from spanbert_tutorial.errors import InputError, check_text, reading, require, shown
 from spanbert_tutorial.text.corpora import hub_rows, hub_set
 from spanbert_tutorial.text.lines import (
     OPENERS,
@@ -323,10 +323,9 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
     opener = OPENERS.get(Path(path).suffix, open)
     content = json.dumps(squad_format(questions, version), ensure_ascii=False)
     check_text("the title, the category or another text of a question", content)
-    try:
-        with whole_file(path) as part, opener(part, "wt", encoding="utf-8") as file:
-            file.write(content)
-    except OSError as error:
-        raise NoRoom(
-            f"the questions cannot be written to {path} ({error}): make room, or give another."
-        ) from error
+    with (
+        writing(f"the file of questions {path}"),
+        whole_file(path) as part,
+        opener(part, "wt", encoding="utf-8") as file,
+    ):
+        file.write(content)

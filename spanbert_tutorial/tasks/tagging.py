@@ -6,10 +6,9 @@ predicted on its own (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entitie
 F1 follow CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -22,12 +21,11 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, require
-from spanbert_tutorial.tasks import task_checkpoints
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
 from spanbert_tutorial.tasks.tagging_files import Entity, LabeledText, read  # noqa: F401
+from spanbert_tutorial.tasks.task_checkpoints import Predictor
 from spanbert_tutorial.text.sentences import split_sentences
 
-TASK = "tagging"  # on the command line
 PRESETS = {
     "small": FineTuning(epochs=4, batch_size=8, peak_learning_rate=3e-4, max_length=128),
     "spanbert": FineTuning(epochs=4, batch_size=32, peak_learning_rate=2e-5, max_length=128),
@@ -196,22 +194,22 @@ class TaggingData(Data):
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
         number = {tag: place for place, tag in enumerate(self.tags)}
-        self.words: list[Words] = []
-        self.rows: list[np.ndarray] = []
+        words: list[Words] = []
+        targets: list[np.ndarray] = []
         for text, entities in texts:
             whole = Words.of(text, wordpiece)
             tags = np.array([number[tag] for tag in bio(whole.offsets, entities)])
             parts = whole.parts(settings.max_length)
             sizes = np.cumsum([len(part.positions) for part in parts])
-            self.words += parts
-            self.rows += np.split(tags, sizes[:-1])
-        super().__init__(self.words, wordpiece, settings)
+            words += parts
+            targets += np.split(tags, sizes[:-1])
+        super().__init__(words, targets, wordpiece, settings)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         tensors = self.padded(rows)
         tags = torch.full_like(tensors["input_ids"], NO_TARGET)
         for number, row in enumerate(rows):
-            tags[number, self.words[row].positions] = torch.from_numpy(self.rows[row])
+            tags[number, self.inputs[row].positions] = torch.from_numpy(self.targets[row])
         return tensors | {"tags": tags}
 
 
@@ -230,9 +228,11 @@ def fine_tune(
     return Tagger(model, wordpiece, data.tags, settings.max_length), history
 
 
-class Tagger:
+class Tagger(Predictor):
     """Finds entities. tags: those of the model's scores, in order; max_length: of an input; a longer
     text is cut between words."""
+
+    task = "tagging"
 
     def __init__(
         self,
@@ -241,50 +241,31 @@ class Tagger:
         tags: Sequence[str],
         max_length: int = 512,
     ) -> None:
-        self.model = model.eval()
-        self.wordpiece = wordpiece
         self.all_tags = list(tags)
-        self.max_length = min(max_length, model.encoder.config.max_position_embeddings)
+        limit = model.encoder.config.max_position_embeddings
+        super().__init__(model, wordpiece, min(max_length, limit), tags=self.all_tags)
 
     @classmethod
-    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "Tagger":
-        """Opens a folder that `save` wrote. Raises InputError for a model of another task."""
-        encoder, head, facts, wordpiece = task_checkpoints.load(source, TASK, tokenizer)
+    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
         model = TaggingModel(encoder, len(facts["tags"]))
-        task_checkpoints.fill(model, head, source)
         return cls(model, wordpiece, facts["tags"], facts["length"])
 
-    def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
-        """Writes a folder that `from_pretrained` opens. texts: further files by name."""
-        facts = {"tags": self.all_tags, "length": self.max_length}
-        task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
-
-    @torch.no_grad()
-    def scored(
-        self, texts: Sequence[str], batch_size: int = 64
-    ) -> list[tuple[np.ndarray, list[str], np.ndarray]]:
+    def scored(self, texts: Sequence[str]) -> list[tuple[np.ndarray, list[str], np.ndarray]]:
         """For each text where its words stand [w,2], the likeliest tag of each, and its probability
         [w]. An empty text raises InputError."""
         cut = [Words.of(text, self.wordpiece).parts(self.max_length) for text in texts]
-        inputs = [part for parts in cut for part in parts]
-        device = self.model.classifier.weight.device
-        rows: list[np.ndarray] = []
-        for start in range(0, len(inputs), batch_size):
-            batch = stacked(inputs[start : start + batch_size], self.wordpiece.pad_id)
-            scores = self.model.scores({name: value.to(device) for name, value in batch.items()})
-            rows += [*scores.softmax(-1).cpu().numpy()]  # [n,T] each
-        of_input = iter(rows)
+        rows = iter(self.logits([part for parts in cut for part in parts]))  # [n,T] each
         found = []
         for parts in cut:
-            own = np.concatenate([next(of_input)[part.positions] for part in parts])
+            own = torch.cat([next(rows).softmax(-1)[part.positions] for part in parts]).numpy()
             offsets = np.concatenate([part.offsets for part in parts])
             found.append((offsets, [self.all_tags[tag] for tag in own.argmax(1)], own.max(1)))
         return found
 
-    def tags(self, texts: Sequence[str], batch_size: int = 64) -> list[list[str]]:
+    def tags(self, texts: Sequence[str]) -> list[list[str]]:
         """The tag with the highest score for each word of each text. An empty text raises
         InputError."""
-        return [tags for _, tags, _ in self.scored(texts, batch_size)]
+        return [tags for _, tags, _ in self.scored(texts)]
 
     def entities(self, text: str) -> list[Entity]:
         """The entities of a text, in order."""

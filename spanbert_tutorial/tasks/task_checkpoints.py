@@ -6,12 +6,12 @@ without the head.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.weights import (
@@ -21,105 +21,86 @@ from spanbert_tutorial.bert.weights import (
     to_huggingface_names,
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, reading, require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary, write_folder
-from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
+from spanbert_tutorial.tasks.fine_tuning import check_vocabulary, stacked
 
 HEAD = "head."  # prefix of the names of a head's weights
 
 
-class FineTunedModel(Protocol):
-    """A model with an encoder and, beside it, a head."""
+class Predictor:
+    """A fine-tuned model, an encoder and a head, in use. facts: what else its folder has to say,
+    ready for JSON, such as labels.
 
-    encoder: BertEncoder
-
-    def state_dict(self) -> dict[str, Tensor]: ...
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> object: ...
-
-
-class Loaded(NamedTuple):
-    """The contents of a folder. head: the weights of the head, by their names without `HEAD`;
-    facts: those that `save` was given."""
-
-    encoder: BertEncoder
-    head: dict[str, Tensor]
-    facts: dict[str, Any]
-    wordpiece: WordPiece
-
-
-def save(
-    folder: str | Path,
-    task: str,
-    model: FineTunedModel,
-    facts: Mapping,
-    wordpiece: WordPiece,
-    texts: Mapping[str, str],
-) -> None:
-    """Writes a folder, whole or not at all, that `load` opens. task: its name on the command line.
-    facts: ready for JSON, such as labels and lengths. texts: further files by name, such as
-    README.md. Weights are stored in half precision.
-
-    Raises InputError if the folder exists, NoRoom if it cannot be written.
+    A task gives its name, `opened`, and a method `predict(examples)`.
     """
-    state = {f"{HEAD}{name}": weight for name, weight in head_of(model).items()}
-    write_half(folder, model.encoder, state, "BertModel", {"task": task, **facts}, wordpiece, texts)
 
+    task: ClassVar[str]  # on the command line
+    collate: Callable[[Sequence[Any], int], dict[str, Tensor]] = staticmethod(stacked)
 
-def head_of(model: FineTunedModel) -> dict[str, Tensor]:
-    """The weights of a model that are not the encoder's."""
-    return {
-        name: weight
-        for name, weight in model.state_dict().items()
-        if not name.startswith("encoder.")
-    }
+    def __init__(
+        self, model: nn.Module, wordpiece: WordPiece, max_length: int, **facts: object
+    ) -> None:
+        self.model: Any = model.eval()
+        self.wordpiece = wordpiece
+        self.max_length = max_length
+        self.facts = {**facts, "length": max_length}
 
+    @classmethod
+    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
+        """The predictor of an encoder and these facts, with a new head."""
+        raise NotImplementedError
 
-def write_half(
-    folder: str | Path,
-    encoder: BertEncoder,
-    head: Mapping[str, Tensor],
-    architecture: str,
-    facts: Mapping,
-    wordpiece: WordPiece,
-    texts: Mapping[str, str],
-) -> None:
-    """Writes the encoder's weights with the prefix `bert.`, and those of the head under their own
-    names. architecture: the class of transformers that opens the folder."""
-    state = to_huggingface_names(encoder.state_dict(), prefix="bert.") | dict(head)
-    state = {
-        name: weight.detach().cpu().to(torch.float16).contiguous() for name, weight in state.items()
-    }
-    write_folder(
-        folder,
-        encoder.config,
-        architecture,
-        {"spanbert_tutorial": dict(facts)},
-        state,
-        wordpiece,
-        texts,
-    )
+    @classmethod
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
+        """Opens a folder that `save` wrote, in float32. tokenizer: where the vocabulary is, if not
+        there. No code of the checkpoint is run.
 
+        Raises InputError for a model of another task, and for weights or facts that do not fit.
+        """
+        folder = checkpoint_folder(source)
+        facts = task_facts(folder, source, cls.task)
+        # the encoder warns of the head, which is read here
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            encoder = BertEncoder.from_huggingface(folder)
+        wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
+        check_vocabulary(wordpiece, encoder)
+        with reading(f"config.json of {source}", "copy the checkpoint again"):
+            found = cls.opened(encoder, wordpiece, facts)
+        head = {
+            name.removeprefix(HEAD): weight.float()
+            for name, weight in read_weights(folder).items()
+            if name.startswith(HEAD)
+        }
+        check_head(found.head(), head, source)
+        found.model.load_state_dict(head, strict=False)
+        return found
 
-def load(source: str | Path, task: str, tokenizer: str | Path | None = None) -> Loaded:
-    """Opens a folder that `save` wrote, in float32. tokenizer: where the vocabulary is, if not
-    there. No code of the checkpoint is run.
+    def head(self) -> dict[str, Tensor]:
+        """The weights of the model that are not the encoder's."""
+        state = self.model.state_dict().items()
+        return {name: weight for name, weight in state if not name.startswith("encoder.")}
 
-    Raises InputError for a folder without a head for this task, and for weights that do not fit.
-    """
-    folder = checkpoint_folder(source)
-    facts = task_facts(folder, source, task)
-    head = {
-        name.removeprefix(HEAD): weight.float()
-        for name, weight in read_weights(folder).items()
-        if name.startswith(HEAD)
-    }
-    # the encoder warns of the head, which is read here
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        encoder = BertEncoder.from_huggingface(folder)
-    wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
-    check_vocabulary(wordpiece, encoder)
-    return Loaded(encoder, head, facts, wordpiece)
+    def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
+        """Writes a folder, whole or not at all, that `from_pretrained` opens. texts: further files
+        by name, such as README.md. Weights are stored in half precision.
+
+        Raises InputError if the folder exists, NoRoom if it cannot be written.
+        """
+        state = {f"{HEAD}{name}": weight for name, weight in self.head().items()}
+        facts = {"task": self.task, **self.facts}
+        write_half(folder, self.model.encoder, state, "BertModel", facts, self.wordpiece, texts)
+
+    @torch.no_grad()
+    def logits(self, inputs: Sequence[Any], batch_size: int = 64) -> list[Tensor]:
+        """The model's scores of each input, in order, on the CPU."""
+        device = self.model.classifier.weight.device
+        found: list[Tensor] = []
+        for start in range(0, len(inputs), batch_size):
+            batch = self.collate(inputs[start : start + batch_size], self.wordpiece.pad_id)
+            batch = {name: value.to(device) for name, value in batch.items()}
+            found += self.model.scores(batch).cpu()
+        return found
 
 
 def task_facts(folder: Path, source: str | Path, task: str) -> dict[str, Any]:
@@ -139,11 +120,11 @@ def task_facts(folder: Path, source: str | Path, task: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != "task"}
 
 
-def fill(model: FineTunedModel, head: Mapping[str, Tensor], source: str | Path) -> None:
-    """Loads the weights of a head into a model with the encoder of the same folder. Raises
-    InputError naming those that are missing, surplus or of another shape. source: for the
-    message."""
-    expected = head_of(model)
+def check_head(
+    expected: Mapping[str, Tensor], head: Mapping[str, Tensor], source: str | Path
+) -> None:
+    """Raises InputError naming weights that are missing, surplus or of another shape. source: for
+    the message."""
     problems = [f"{name} is missing" for name in expected if name not in head]
     problems += [f"{name} is surplus" for name in head if name not in expected]
     problems += [
@@ -151,9 +132,24 @@ def fill(model: FineTunedModel, head: Mapping[str, Tensor], source: str | Path) 
         for name, weight in expected.items()
         if name in head and head[name].shape != weight.shape
     ]
-    if problems:
-        raise InputError(
-            f"the head of {source} does not fit ({', '.join(problems[:3])}): copy the checkpoint "
-            "again."
-        )
-    model.load_state_dict(dict(head), strict=False)
+    require(
+        not problems,
+        f"the head of {source} does not fit ({', '.join(problems[:3])}): copy the checkpoint again.",
+    )
+
+
+def write_half(
+    folder: str | Path,
+    encoder: BertEncoder,
+    head: Mapping[str, Tensor],
+    architecture: str,
+    facts: Mapping,
+    wordpiece: WordPiece,
+    texts: Mapping[str, str],
+) -> None:
+    """Writes the encoder's weights with the prefix `bert.`, and those of the head under their own
+    names. architecture: the class of transformers that opens the folder."""
+    state = to_huggingface_names(encoder.state_dict(), prefix="bert.") | dict(head)
+    state = {name: weight.detach().cpu().half().contiguous() for name, weight in state.items()}
+    told = {"spanbert_tutorial": dict(facts)}
+    write_folder(folder, encoder.config, architecture, told, state, wordpiece, texts)

@@ -131,7 +131,6 @@ def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
-    """Texts of the documents of one file."""
     try:
         # -sig: some editors put a mark in front
         with OPENERS.get(path.suffix, open)(

@@ -53,7 +53,6 @@ def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, without their ends."""
     return LINE_END.split(text)
 
 
@@ -114,7 +113,6 @@ def parse_data(text: str) -> Any:
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object from its keys and values."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
