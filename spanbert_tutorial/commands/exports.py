@@ -9,7 +9,6 @@ import base64
 import json
 import logging
 import warnings
-
 from pathlib import Path
 from typing import cast
 
