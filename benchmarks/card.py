@@ -18,7 +18,7 @@ nothing is compiled.
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from itertools import cycle, islice
 from pathlib import Path
@@ -58,6 +58,9 @@ class Shape(NamedTuple):
     warm_up: int = 10
 
 
+# a way → its objective
+WAYS = dict.fromkeys(("transformers", "plain", "with SBO", "compiled", "package"), "mlm")
+WAYS["with SBO"] = "span+sbo"
 SIZES = {"mini": Shape(128, 256), "base": Shape(32, 512), "small": Shape(64, 512)}
 TOY = {"tiny": Shape(2, 32, 4_000, steps=2, warm_up=1)}
 
@@ -83,21 +86,14 @@ def timed(batches: Iterable[Batch], shape: Shape, found: list[float]) -> Iterato
         yield batch
 
 
-def ours(
-    size: str,
-    shape: Shape,
-    batches: Iterable[Batch],
-    found: list[float],
-    objective: str = "mlm",
-    compiling: bool = False,
-) -> None:
-    """The package's loop; compiling: as `pretrain` does it here."""
+def ours(size: str, shape: Shape, batches: Iterable[Batch], found: list[float], way: str) -> None:
+    """The package's loop; compiled and package: as `pretrain` does it here."""
     run = Run(size=size, max_length=shape.length, batch_size=shape.batch)
-    model = PretrainingModel(config_of(size, shape), OBJECTIVES[objective])
-    config = TrainingConfig(
-        shape.warm_up + shape.steps + 1, 1e-4, warmup_steps=1, log_every=steps_between_readings()
-    )
-    with compiled(model, run) if compiling and compiling_pays(run) else nullcontext():
+    model = PretrainingModel(config_of(size, shape), OBJECTIVES[WAYS[way]])
+    steps = shape.warm_up + shape.steps + 1
+    config = TrainingConfig(steps, 1e-4, warmup_steps=1, log_every=steps_between_readings())
+    compiling = way in ("compiled", "package") and compiling_pays(run)
+    with compiled(model, run) if compiling else nullcontext():
         train(model, timed(batches, shape, found), config)
 
 
@@ -123,9 +119,7 @@ def config_of(size: str, shape: Shape) -> EncoderConfig:
     return EncoderConfig.preset(size, vocab_size=shape.vocabulary, **NO_DROPOUT)
 
 
-def row_of(
-    size: str, way: str, shape: Shape, rate: float, work: Callable[[list[float]], None]
-) -> dict:
+def row_of(size: str, way: str, shape: Shape, rate: float, batches: Iterable[Batch]) -> dict:
     """One way measured; one that fails leaves its error, and the others go on."""
     row: dict = {"size": size, "way": way, "batch": shape.batch, "length": shape.length}
     torch.compiler.reset()  # a function is compiled eight times at most
@@ -134,7 +128,10 @@ def row_of(
         torch.cuda.reset_peak_memory_stats()
     found: list[float] = []
     try:
-        work(found)
+        if way == "transformers":
+            theirs(size, shape, batches, found)
+        else:
+            ours(size, shape, batches, found, way)
     except Exception as error:  # out of memory, a compiler that is missing: what it was is kept
         told = f"{type(error).__name__}: {str(error).strip()}"
         return row | {"failed": told.splitlines()[0][:200]}
@@ -148,18 +145,11 @@ def row_of(
 
 
 def rows_of(size: str, shape: Shape, rate: float) -> Iterator[dict]:
-    ready = list(islice(batches_of(shape), READY))
-    spans = list(islice(batches_of(shape, "span+sbo"), READY))
+    ready = {name: list(islice(batches_of(shape, name), READY)) for name in set(WAYS.values())}
     with closing(Stream(batches_of(shape))) as drawn:
-        ways: dict[str, Callable[[list[float]], None]] = {
-            "transformers": lambda found: theirs(size, shape, cycle(ready), found),
-            "plain": lambda found: ours(size, shape, cycle(ready), found),
-            "with SBO": lambda found: ours(size, shape, cycle(spans), found, "span+sbo"),
-            "compiled": lambda found: ours(size, shape, cycle(ready), found, compiling=True),
-            "package": lambda found: ours(size, shape, drawn, found, compiling=True),
-        }
-        for way, work in ways.items():
-            yield row_of(size, way, shape, rate, work)
+        for way, objective in WAYS.items():
+            batches = drawn if way == "package" else cycle(ready[objective])
+            yield row_of(size, way, shape, rate, batches)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -35,7 +35,7 @@ from spanbert_tutorial.bert import encoder, fast_attention
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.masking import corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.files import data_path, write_json
 from spanbert_tutorial.engine.processes import keep_freed_memory, precision
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -94,8 +94,9 @@ def greatest_memory() -> float:
 # --- batches and steps --------------------------------------------------------------
 
 
-def random_text(vocabulary: int, tokens: int = 2_000_000) -> EncodedCorpus:
+def random_text(vocabulary: int) -> EncodedCorpus:
     """Documents of 1,000 random tokens in sentences of 25."""
+    tokens = 2_000_000
     ids = np.random.default_rng(0).integers(5, vocabulary, tokens).astype(np.uint16)
     ends = np.arange(25, tokens + 1, 25)
     return EncodedCorpus(ids, ends, ends[39::40])
@@ -243,14 +244,12 @@ def masking() -> dict:
 MODELS = {"tiny": 4_000, "mini": 8_000, "mini, large vocabulary": 29_000, "base": 29_000}
 
 
-def step_named(whose: str, name: str, kind: str, objective: str = "mlm") -> Step:
+def step_named(whose: str, name: str, kind: str) -> Step:
     """The step of a model of this name: both programs get the same batch."""
     vocabulary = MODELS[name]
     config = EncoderConfig.preset(name.split(",")[0], vocab_size=vocabulary, **NO_DROPOUT)
-    source = data(objective, vocabulary, 8 if name == "base" else 32)
-    return step_of(
-        whose, config, next(source.batches(np.random.default_rng(0))), getattr(torch, kind)
-    )
+    batches = data("mlm", vocabulary, 8 if name == "base" else 32).batches(np.random.default_rng(0))
+    return step_of(whose, config, next(batches), getattr(torch, kind))
 
 
 def serve(whose: str, name: str, kind: str) -> None:
@@ -289,9 +288,8 @@ def steps() -> dict:
         # Windows removes no file that is mapped
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             corpus = on_disk(random_text(MODELS[name]), Path(folder))
-            drawn = data("span+sbo", MODELS[name], rows, corpus=corpus).batches(
-                np.random.default_rng(0)
-            )
+            source = data("span+sbo", MODELS[name], rows, corpus=corpus)
+            drawn = source.batches(np.random.default_rng(0))
             spans = next(drawn)
             bare = {key: value for key, value in spans.items() if not key.startswith("boundary")}
             config = EncoderConfig.preset(name.split(",")[0], vocab_size=MODELS[name], **NO_DROPOUT)
@@ -398,10 +396,9 @@ def main() -> None:
     asked = parser.parse_args()
     command = f"python -m benchmarks.engine {asked.name} OUTPUT.json"
     results = {"command": command, "surroundings": surroundings(), **NAMES[asked.name]()}
-    text = json.dumps(results, indent=1)
-    print(text)
+    print(json.dumps(results, indent=1))
     if asked.output:
-        asked.output.write_text(text + "\n", encoding="utf-8")
+        write_json(asked.output, results)
 
 
 if __name__ == "__main__":

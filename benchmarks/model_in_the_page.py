@@ -20,7 +20,7 @@ from torch import Tensor
 
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.commands.exports import open_model, web_script
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.files import data_path, write_json
 from spanbert_tutorial.figures.try_it import ANSWERING
 from spanbert_tutorial.pretraining.encoded_text import parts
 from spanbert_tutorial.spanbert.boundary import boundary_targets
@@ -107,9 +107,8 @@ def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tens
     """By PyTorch: the states, the attention weights and the logits of both heads, with the selected
     tokens masked."""
     ids = wordpiece.encode(text)
-    seen, _ = frame(
-        np.where(selected, wordpiece.mask_id, ids), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
-    )
+    visible = np.where(selected, wordpiece.mask_id, ids)
+    seen, _ = frame(visible, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
     seen = torch.from_numpy(seen)[None]
     hidden = model.encoder(seen)
     found = {
@@ -118,9 +117,8 @@ def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tens
         "mlm": model.masked_language_model(hidden[0, 1:-1][torch.from_numpy(selected)]),
     }
     if hasattr(model, "boundary"):
-        found["sbo"] = model.boundary(
-            hidden, boundary_targets(selected[None], ids[None], [len(ids)])
-        )
+        targets = boundary_targets(selected[None], ids[None], [len(ids)])
+        found["sbo"] = model.boundary(hidden, targets)
     return found
 
 
@@ -132,12 +130,10 @@ def farthest(
     most: dict[str, float] = {}
     for text, selected in texts:
         theirs = told(page, NUMBERS, name, text, spans_of(selected).tolist())
-        for (kind, ours), got in zip(
-            numbers(model, wordpiece, text, selected).items(), theirs, strict=True
-        ):
-            difference = np.abs(
-                floats(got, ours.shape[-1]) - ours.reshape(-1, ours.shape[-1]).numpy()
-            )
+        ours = numbers(model, wordpiece, text, selected)
+        for (kind, own), got in zip(ours.items(), theirs, strict=True):
+            rows = own.reshape(-1, own.shape[-1]).numpy()
+            difference = np.abs(floats(got, own.shape[-1]) - rows)
             most[kind] = max(most.get(kind, 0.0), float(difference.max(initial=0)))
     return most
 
@@ -180,13 +176,10 @@ def reader_scores(page, name: str, questions: Sequence, threshold: float) -> dic
     text is the same."""
     answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", name))
     pairs = [(question.question, question.context) for question in questions]
-    ours = [
-        (answer.text, answer.null_score - answer.score)
-        for answer in answerer.answer_many(pairs, threshold=float("inf"))
-    ]
-    found = [
-        told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs
-    ]
+    answers = answerer.answer_many(pairs, threshold=float("inf"))
+    ours = [(answer.text, answer.null_score - answer.score) for answer in answers]
+    asking = "(name, pair) => models[name].answer(...pair)"
+    found = [told(page, asking, name, pair) for pair in pairs]
     theirs = [(one["spans"][0]["text"], one["nullOdds"]) for one in found]
 
     def f1(answers: Sequence[tuple[str, float]]) -> float:
@@ -214,12 +207,11 @@ def main(output: Path) -> None:
     with page_with([script_of(name) for name in (*names, ANSWERING)]) as page:
         guesses = {name: same_first_guess(page, name, *opened[name], given[name]) for name in names}
         reader = {ANSWERING: reader_scores(page, ANSWERING, questions, CHOSEN)}
-    with page_with([script_of(name, exact=True) for name in names[:2]]) as page:
-        floats_ = {
-            name: farthest(page, name, *opened[name], given[name][:20]) for name in names[:2]
-        }
+    exact = names[:2]
+    with page_with([script_of(name, exact=True) for name in exact]) as page:
+        floats_ = {name: farthest(page, name, *opened[name], given[name][:20]) for name in exact}
     results = {"same_first_guess": guesses, "reader": reader, "farthest_float": floats_}
-    output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write_json(output, results)
 
 
 def script_of(name: str, exact: bool = False) -> str:

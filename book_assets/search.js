@@ -8,7 +8,7 @@
   const SYNONYMS = {
     "own data": "your own data", "my data": "your own data", "custom": "your own data", "oom": "out of memory", "cuda out": "memory",
     "vs": "difference compare", "versus": "difference compare", "better": "compare difference",
-    "gpu": "card", "ner": "tagging entities", "coref": "coreference", "qa": "question answering", "sbo": "span boundary objective",
+    "gpu": "card", "ner": "tagging entities", "named entity": "tagging entities label each word", "coref": "coreference", "qa": "question answering", "sbo": "span boundary objective",
     "mlm": "masking", "nsp": "next sentence prediction sentence pairs", "huggingface": "transformers", "install": "setup", "checkpoint": "model",
     "error": "help", "tutorial": "course", "kbp": "tacred relation", "download": "weights shipped", "tokenizer": "wordpiece",
     "cite": "references", "license": "licence", "attention": "encoder"};

@@ -385,12 +385,11 @@ var TryIt = (function () {
     follow(words) {
       const old = this.words.words, shape = (all) => all.map((word) => word.tokens.join(" ")).join("\n");
       if (shape(old) === shape(words)) return;
-      if (old.length) {
-        this.words.masked = carriedOver(this.words.masked, old, words);
-        // a text of the reader's own gets a span of two words in its middle
-        const middle = words.length >> 1;
-        if (!this.words.masked.size && words.length > 4) this.words.masked = new Set([middle - 1, middle]);
-      }
+      const kept = old.length ? carriedOver(this.words.masked, old, words) : this.words.masked;
+      this.words.masked = new Set([...kept].filter((i) => words[i]));
+      // a text of the reader's own gets a span in its middle, of two words if it has as many inside
+      const middle = words.length >> 1;
+      if (!this.words.masked.size && words.length > 2) this.words.masked = new Set([Math.max(1, middle - 1), middle]);
       this.words.show(words);
     }
 
@@ -409,6 +408,7 @@ var TryIt = (function () {
     check(tokens, name) {
       const { longest } = MODELS[name];
       if (!tokens.length) {
+        this.words.masked.clear();
         this.words.show([]);
         throw new Error("There is no text: type a sentence.");
       }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from test_main import run
 
 from research.almanac import coreference as labels
+from research.measurements import coreference_rules as more
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
@@ -378,7 +379,7 @@ def test_scores_with_and_without_clusters_of_one():
 
 
 def test_mentions_by_rule():
-    assert controls.gold_mentions(NORA) == [(0, 1), (3, 3), (3, 4), (4, 4), (6, 6), (8, 8)]
+    assert more.gold_mentions(NORA) == [(0, 1), (3, 3), (3, 4), (4, 4), (6, 6), (8, 8)]
     # Nora: only first
     assert [NORA.text(one) for one in controls.rule_mentions(NORA)] == ["Lund", "her", "Lund", "it"]
     text = coref.plain("The rain met Nora Lund in Upton. Nora ran home. She fell.")
@@ -399,7 +400,7 @@ def test_joining_by_rule():
 
     he = ["He", "him"]
     ann = ["Ann Hill", "Ann Hill"]
-    assert joined(controls.same_string) == [he, ann, ["Hill"], ["she"], ["It"], ["Ben Hill"]]
+    assert joined(more.same_string) == [he, ann, ["Hill"], ["she"], ["It"], ["Ben Hill"]]
     assert joined(controls.same_head) == [
         he,
         ["Ann Hill", "Hill", "Ann Hill", "Ben Hill"],
@@ -407,5 +408,5 @@ def test_joining_by_rule():
         ["It"],
     ]
     hill = ["Ann Hill", "Hill", "him", "she", "Ann Hill", "It", "Ben Hill"]
-    assert joined(controls.nearest) == [["He"], hill]
-    assert joined(controls.alone) == [[text.text(mention)] for mention in mentions]
+    assert joined(more.nearest) == [["He"], hill]
+    assert joined(more.alone) == [[text.text(mention)] for mention in mentions]

@@ -44,7 +44,7 @@ CHECKS |= {"corrupt": corrupting.diagnose_corrupt, "pair": sentence_pairs.diagno
 MISTAKES = [
     (name, mistake, sentence)
     for name, check in TABLES.items()
-    for mistake, sentence in check.mistakes
+    for sentence, mistake in check.mistakes.items()
 ]
 
 

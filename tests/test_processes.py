@@ -104,15 +104,16 @@ def test_the_command_in_two_processes_is_stopped_and_goes_on(tmp_path, capsys):
     lines = [f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)]
     text.write_text("\n\n".join(lines), encoding="utf-8")
     calm, left = tmp_path / "calm", tmp_path / "stopped"
-    program = tmp_path / "program.py"  # the command as it is, but with a snapshot after every step
+    # the command as it is, but the run that is stopped has a snapshot after every step
+    program = tmp_path / "program.py"
     program.write_text(
-        "import sys\nfrom spanbert_tutorial.engine import snapshots\nsnapshots.EVERY = 0\n"
+        "import sys\nfrom spanbert_tutorial.engine import snapshots\n"
         "from spanbert_tutorial.pretraining import runs\nruns.REHEARSAL = 1\n"
         "from spanbert_tutorial.__main__ import main\n"
         f"words, calm = sys.argv[1:], ['--output', {str(calm)!r}]\n"
         "if '--resume' not in words:\n"
         "    assert main([*words, *calm, '--dry-run']) == main([*words, *calm]) == 0\n"
-        f"sys.exit(main([*words, '--output', {str(left)!r}]))\n"
+        f"snapshots.EVERY = 0\nsys.exit(main([*words, '--output', {str(left)!r}]))\n"
     )
     run = ["pretrain", "--corpus", str(text), "--vocab-size", "80", "--max-length", "24"]
     run += ["--steps", "60"]

@@ -25,6 +25,7 @@ QUESTIONS = {
     "SQuAD F1": "tasks/squad",
     "question answering": "tasks/question_answering",
     "NER": "tasks/classification",
+    "named entity recognition": "tasks/classification",
     "geometric distribution": "spanbert/span_masking",
     "RoBERTa": "relatives/roberta",
     "glossary": "workshop/glossary",

@@ -106,9 +106,10 @@ def test_it_is_small_and_transformers_opens_it(start):
 @pytest.mark.real_data
 @pytest.mark.parametrize("start", STARTS)
 def test_the_first_questions_are_scored_as_the_card_says(start):
-    questions = squad_real.all_questions(REAL / "squad")["squad2 test"][:400]
+    questions = squad_real.all_questions(REAL / "squad")["squad2 test"][:100]
     texts, _, odds = answered(QuestionAnswerer.from_pretrained(folder(start)), questions)
     threshold = kept("answer_errors", start)["squad2"]["tuned"]["threshold"]
     again = squad.score(texts, questions, odds, threshold)
-    said = scores(card(start), "its first 400 questions")
-    assert [again["exact"], again["f1"]] == pytest.approx(said, abs=0.3)
+    said = scores(card(start), "its first 100 questions")
+    # one question may be decided the other way by rounding
+    assert [again["exact"], again["f1"]] == pytest.approx(said, abs=1.1)

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kept import kept
 
 from research.measurements import span_tasks_relations as experiment
+from spanbert_tutorial.tasks import relation_baselines
 from spanbert_tutorial.tasks.relation_files import Argument, Example
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
@@ -89,12 +91,9 @@ def test_the_parts_of_the_real_file():
         ),
         "Other",
     }
-    found = {name: row["f1"] for name, row in experiment.controls(parts).items()}
-    assert (
-        found["most frequent relation"]
-        < 5
-        < found["words of the names"]
-        < 60
-        < found["all words"]
-        < 75
+    guess = relation_baselines.by_words(
+        parts["train"], parts["test"], relation_baselines.name_words
     )
+    f1 = experiment.directed_score(experiment.labels(parts["test"]), guess)["f1"]
+    kept_f1 = kept("span_tasks", "control: words of the names")["relations"]["f1"]
+    assert f1 == pytest.approx(kept_f1, abs=0.3)

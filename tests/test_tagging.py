@@ -237,7 +237,7 @@ def test_tags_of_many_texts_are_the_single_ones(wordpiece):
     assert [len(row) for row in many] == [
         len(tagging.Words.of(text, wordpiece).positions) for text in texts
     ]
-    for start, end, label in tagger.entities(TEXT):
+    for start, end, label, _ in tagger.predict([(TEXT, [])])[0]:
         assert 0 <= start < end <= len(TEXT) and label == "X"
 
 

@@ -168,6 +168,24 @@ def test_words_are_masked_by_mouse(page, hide):
 
 
 @browser_only
+def test_every_text_of_the_readers_own_gets_a_span(page, hide):
+    field = hide.get_by_label("Your text")
+    field.fill("")
+    says(hide, "There is no text")
+    for text, span in (
+        ("The town lies on the river.", ["lies", "on"]),
+        ("", []),
+        ("Dogs bark.", ["bark"]),
+        ("", []),
+        ("Dogs", []),
+        ("The town has a river.", ["has", "a"]),
+    ):
+        field.fill(text)
+        says(hide, "There is no text" if not text else "MLM head" if span else "Nothing is masked")
+        assert [word.replace("##", "") for word in masked(hide)] == span
+
+
+@browser_only
 def test_words_are_masked_by_keyboard(page, hide):
     hide.get_by_label("Your text").focus()
     page.keyboard.press("Tab")

@@ -79,27 +79,22 @@ def read_address(config: Path) -> Address:
     if not url:
         return Address()
     if not GITHUB.fullmatch(url):
-        sys.exit(
-            f"{config.name}: the url is {url!r}; write https://github.com/OWNER/NAME, or none."
-        )
+        sys.exit(f"{config.name}: the url is {url!r}; write https://github.com/OWNER/NAME or none.")
     branch = str(settings.get("branch") or PUBLISHED)
     return Address(url, branch, os.environ.get("GITHUB_SHA") or branch)
 
 
 def setup_source(address: Address) -> str:
-    if not address.url:
-        return WITHOUT_ADDRESS.rstrip("\n")
-    return WITH_ADDRESS.format(url=address.url, version=address.version).rstrip("\n")
+    with_address = WITH_ADDRESS.format(url=address.url, version=address.version)
+    return (with_address if address.url else WITHOUT_ADDRESS).rstrip("\n")
 
 
 def badge_source(address: Address, place: str) -> str:
     """Markdown of the badge that opens the notebook at `place` (a path inside the repository) on
     Colab."""
     repository = address.url.removeprefix("https://github.com/")
-    return (
-        f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]"
-        f"({COLAB}/github/{repository}/blob/{address.branch}/{place})"
-    )
+    link = f"{COLAB}/github/{repository}/blob/{address.branch}/{place}"
+    return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({link})"
 
 
 def has_tag(cell: nbformat.NotebookNode, tag: str) -> bool:

@@ -17,6 +17,7 @@ import re
 from functools import partial
 from html import escape
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from posixpath import normpath
 
@@ -125,11 +126,8 @@ def join_rows(cell: nodes.container) -> None:
 
 
 def is_cell(node: nodes.Node | None) -> bool:
-    return (
-        isinstance(node, nodes.container)
-        and node.get("nb_element") == "cell_code"
-        and bool(node.children)
-    )
+    kind = node.get("nb_element") if isinstance(node, nodes.container) else None
+    return kind == "cell_code" and bool(node.children)
 
 
 class FoldCells(SphinxPostTransform):
@@ -171,18 +169,15 @@ class InlineDiagrams(SphinxPostTransform):
     def run(self, **kwargs) -> None:
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, image["uri"])
-            if path.suffix == ".svg" and (
-                kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
-            ):
+            drawing = path.read_text(encoding="utf-8") if path.suffix == ".svg" else ""
+            if kind := DRAWING.match(drawing):
                 html = live_form(path.name) if path.name in LIVE else drawing
                 if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
-                    html = html.replace(
-                        ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
-                    )
+                    named = f' role="img" aria-label="{escape(image["alt"])}"'
+                    html = html.replace(' role="img"', named, 1)
                 alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
-                (image.parent if alone else image).replace_self(
-                    nodes.raw("", f"<div>{html}</div>", format="html")
-                )
+                new = nodes.raw("", f"<div>{html}</div>", format="html")
+                (image.parent if alone else image).replace_self(new)
 
 
 class RoadSigns(SphinxPostTransform):
@@ -224,10 +219,8 @@ class KoreanWords(SphinxPostTransform):
         for text in list(self.document.findall(nodes.Text)):
             if HANGUL.search(text) and not isinstance(text.parent, (*NO_WORDS, type(None))):
                 parts = [
-                    nodes.inline("", part, classes=["language-ko"])
-                    if HANGUL.match(part)
-                    else nodes.Text(part)
-                    for part in HANGUL.split(text)
+                    nodes.inline("", part, classes=["language-ko"]) if korean else nodes.Text(part)
+                    for korean, part in zip(cycle([False, True]), HANGUL.split(text))
                     if part
                 ]
                 text.parent.replace(text, parts)
@@ -256,14 +249,9 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     ]
     tags.append('<meta name="twitter:card" content="summary_large_image" />')
     context["theme_extra_footer"] = footer(Path(app.srcdir), context)
-    context["metatags"] = "\n".join(
-        [
-            f'<meta name="description" content="{escape(says)}" />',
-            f'<meta name="keywords" content="{escape(keywords(Path(app.srcdir), pagename))}" />',
-            *tags,
-            context.get("metatags", ""),
-        ]
-    )
+    named = {"description": says, "keywords": keywords(Path(app.srcdir), pagename)}
+    heads = [f'<meta name="{name}" content="{escape(told)}" />' for name, told in named.items()]
+    context["metatags"] = "\n".join([*heads, *tags, context.get("metatags", "")])
 
 
 def footer(source: Path, context: dict) -> str:
@@ -344,10 +332,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     )
     for formula in (nodes.math, nodes.math_block):
         app.add_node(formula, override=True, html=(visit_formula, None))
-    app.add_post_transform(FoldCells)
-    app.add_post_transform(InlineDiagrams)
-    app.add_post_transform(RoadSigns)
-    app.add_post_transform(KoreanWords)
+    for transform in (FoldCells, InlineDiagrams, RoadSigns, KoreanWords):
+        app.add_post_transform(transform)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)
     if "autodoc-process-signature" in app.events.events:

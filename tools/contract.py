@@ -63,13 +63,10 @@ def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
     """Cells whose output is ignored, with no `assert` in them or after them in their section."""
     problems, open_cells = [], []
     end = nbformat.v4.new_markdown_cell("## End")
+    told = "ignores its output and no assert follows it in its section."
     for cell in [*notebook.cells, end]:
         if cell.cell_type == "markdown" and re.search(r"^## ", cell.source, re.MULTILINE):
-            problems += [
-                f"{describe(one, notebook.cells)} ignores its output and no assert follows it in "
-                "its section."
-                for one in open_cells
-            ]
+            problems += [f"{describe(one, notebook.cells)} {told}" for one in open_cells]
             open_cells = []
         elif cell.cell_type == "code" and not has_tag(cell, "colab-setup"):
             if has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source:
@@ -105,25 +102,20 @@ def directives(text: str) -> list[str]:
 
 
 def machine_paths(text: str) -> list[str]:
-    return [
-        f"machine path near `{text[m.start() : m.start() + 40]!r}`."
-        for m in MACHINE_PATH.finditer(text)
-    ]
+    starts = [found.start() for found in MACHINE_PATH.finditer(text)]
+    return [f"machine path near `{text[at : at + 40]!r}`." for at in starts]
 
 
 def cited(text: str) -> set[str]:
     """Papers that the text links to, e.g. "arXiv 1907.10529"; versions and forms of one paper count
     once."""
-    return {f"arXiv {key}" for key in ARXIV.findall(text)} | {
-        f"ACL {key.rstrip('.')}" for key in ACL.findall(text)
-    }
+    acl = {f"ACL {key.rstrip('.')}" for key in ACL.findall(text)}
+    return acl | {f"arXiv {key}" for key in ARXIV.findall(text)}
 
 
 def uncited(text: str, references: str) -> list[str]:
-    return [
-        f"{paper} is cited without an entry in references.md."
-        for paper in sorted(cited(text) - cited(references))
-    ]
+    missing = sorted(cited(text) - cited(references))
+    return [f"{paper} is cited without an entry in references.md." for paper in missing]
 
 
 def all_text(notebook: nbformat.NotebookNode) -> str:
@@ -132,10 +124,9 @@ def all_text(notebook: nbformat.NotebookNode) -> str:
     for cell in notebook.cells:
         parts.append(cell.source)
         for output in cell.get("outputs", []):
+            shown = output.get("data", {}).items()
             parts.append(output.get("text", ""))
-            parts += [
-                data for mime, data in output.get("data", {}).items() if mime.startswith("text/")
-            ]
+            parts += [data for mime, data in shown if mime.startswith("text/")]
     return "\n".join(parts)
 
 
@@ -159,12 +150,8 @@ def notebook_problems(notebook: nbformat.NotebookNode, references: str) -> list[
     if not cells or not has_tag(cells[0], "colab-setup"):
         problems.append("the first code cell is not the Colab setup.")
     markdown = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    return (
-        problems
-        + directives(markdown)
-        + uncited(markdown, references)
-        + machine_paths(all_text(notebook))
-    )
+    problems += directives(markdown) + uncited(markdown, references)
+    return problems + machine_paths(all_text(notebook))
 
 
 def book_problems(root: Path = ROOT) -> list[str]:
@@ -177,9 +164,8 @@ def book_problems(root: Path = ROOT) -> list[str]:
         problems += [f"{path.name}: {problem}" for problem in found] + check(path, root)
     for path in [root / "README.md", *sorted((root / "book").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        problems += [
-            f"{path.name}: {problem}" for problem in machine_paths(text) + uncited(text, references)
-        ]
+        found = machine_paths(text) + uncited(text, references)
+        problems += [f"{path.name}: {problem}" for problem in found]
     return problems
 
 

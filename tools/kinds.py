@@ -62,15 +62,6 @@ def asserts_in(source: str) -> list[ast.Assert]:
     return [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.Assert)]
 
 
-def assert_lines(source: str) -> int:
-    return sum(node.end_lineno - node.lineno + 1 for node in asserts_in(source))
-
-
-def code_lines(source: str) -> int:
-    """Number of lines that are not empty, the title not counted."""
-    return sum(bool(line.strip()) for line in code_of(source).splitlines())
-
-
 def has_output(cell: nbformat.NotebookNode, *mimes: str) -> bool:
     """Whether the cell shows something; with `mimes`, something whose type begins with one of
     them."""
@@ -78,26 +69,16 @@ def has_output(cell: nbformat.NotebookNode, *mimes: str) -> bool:
     return any(mime.startswith(mimes) for mime in shown) if mimes else bool(cell.get("outputs"))
 
 
-def only_imports(source: str) -> bool:
-    kinds = {type(node) for node in tree_of(source).body}
-    return bool(kinds & {ast.Import, ast.ImportFrom}) and kinds <= {
-        ast.Import,
-        ast.ImportFrom,
-        ast.Assign,
-    }
-
-
 def new_title(kind: str, cell: nbformat.NotebookNode) -> str:
     """The title of a folded cell whose author gave it none: one of OWN_TITLES."""
     if kind == "check":
         return "Check"
     if has_output(cell):
-        return (
-            "Code of the figure"
-            if has_output(cell, "image/", "text/html")
-            else "Code of the output"
-        )
-    return "Imports" if only_imports(cell.source) else "Preparation"
+        figure = has_output(cell, "image/", "text/html")
+        return "Code of the figure" if figure else "Code of the output"
+    statements = {type(node) for node in tree_of(cell.source).body}
+    imports = statements & {ast.Import, ast.ImportFrom}
+    return "Imports" if imports and statements <= imports | {ast.Assign} else "Preparation"
 
 
 def write_form(cell: nbformat.NotebookNode) -> None:
@@ -117,17 +98,13 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
     """What the cell's kind forbids, as ends of sentences that begin with the cell."""
     kinds = kinds_of(cell)
     if len(kinds) != 1:
-        return [
-            f"has {' and '.join(kinds) or 'no kind'}; tag it {', '.join(TAGGED[:-1])} or "
-            f"{TAGGED[-1]}."
-        ]
+        return [f"has {' and '.join(kinds) or 'no kind'}; tag it teach, check or plumbing."]
     (kind,), asserts, lines = kinds, asserts_in(cell.source), cell.source.splitlines()
     tall = kind == "teach" and len(lines) > MOST_LINES and "source" not in cell.metadata
     columns = VISIBLE_COLUMNS if kind == "teach" else FOLDED_COLUMNS
     long = [number for number, line in enumerate(lines, start=1) if len(line) > columns]
-    printed = "".join(
-        output.get("text", "") for output in cell.outputs if output.output_type == "stream"
-    )
+    streams = [output for output in cell.outputs if output.output_type == "stream"]
+    printed = "".join(output.get("text", "") for output in streams)
     returned = "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
     wrong = {
         f"is visible and has {len(lines)} lines; {MOST_LINES} is the most.": tall,
@@ -145,4 +122,6 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
 def visible_share(cells: list[nbformat.NotebookNode]) -> float:
     """Share of asserts in the lines of the visible code cells."""
     visible = [cell.source for cell in cells if kinds_of(cell) == ["teach"]]
-    return sum(map(assert_lines, visible)) / max(sum(map(code_lines, visible)), 1)
+    asserts = [node for source in visible for node in asserts_in(source)]
+    lines = [line for source in visible for line in code_of(source).splitlines() if line.strip()]
+    return sum(one.end_lineno - one.lineno + 1 for one in asserts) / max(len(lines), 1)

@@ -7,6 +7,7 @@ the comment `# exact: WHY` is left alone, such as two runs on one machine that m
 
 import ast
 import re
+from collections.abc import Iterator
 
 import nbformat
 
@@ -17,17 +18,15 @@ TRAINERS = re.compile(r"^(?:fit|pretrain|fine_tune\w*|train|trained|train_\w+)$"
 VOCABULARIES = ("WordPiece", "ByteBPE")  # their training counts, exactly
 COUNTS = ("len", "isinstance", "type")  # of what was trained: the same everywhere
 FIXED = ("shape", "dtype", "steps")
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-class Live(ast.NodeVisitor):
-    """Goes through the cells of a notebook in order. names: what is live now; found: the source of
-    each exact comparison with it."""
+class Live:
+    """Goes through the cells of a notebook in order. names: what is live now; trainers: functions
+    of the notebook that train."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.trainers: set[str] = set()
-        self.found: list[ast.expr] = []
 
     def trains(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.Call):
@@ -42,21 +41,12 @@ class Live(ast.NodeVisitor):
 
     def live(self, node: ast.AST) -> bool:
         """Whether a value depends on a training."""
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in COUNTS:
-            return False
-        if isinstance(node, ast.Attribute) and node.attr in FIXED or isinstance(node, ast.Lambda):
+        counted = isinstance(node, ast.Call) and getattr(node.func, "id", "") in COUNTS
+        fixed = isinstance(node, ast.Attribute) and node.attr in FIXED
+        if counted or fixed or isinstance(node, ast.Lambda):
             return False
         if isinstance(node, ast.Name):
             return node.id in self.names
-        if isinstance(node, COMPREHENSIONS):
-            if any(self.live(part.iter) for part in node.generators):
-                return True
-            outside, targets = self.names, [part.target for part in node.generators]
-            own = {n.id for one in targets for n in ast.walk(one) if isinstance(n, ast.Name)}
-            self.names = outside - own
-            found = any(map(self.live, ast.iter_child_nodes(node)))
-            self.names = outside
-            return found
         return self.trains(node) or any(map(self.live, ast.iter_child_nodes(node)))
 
     def store(self, target: ast.expr, live: bool) -> None:
@@ -67,54 +57,40 @@ class Live(ast.NodeVisitor):
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self.names.discard(node.id)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        if any(map(self.trains, ast.walk(node))):
-            self.trainers.add(node.name)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        pass
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
-        for target in node.targets:
-            self.store(target, self.live(node.value))
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if self.live(node.value):
+    def exact(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The exact comparisons with live values in the asserts of a piece of code."""
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if any(map(self.trains, ast.walk(node))):
+                self.trainers.add(node.name)
+            return
+        if isinstance(node, ast.For | ast.comprehension):
+            self.store(node.target, self.live(node.iter))
+        if isinstance(node, ast.Assert):
+            for one in ast.walk(node.test):
+                equal = isinstance(one, ast.Compare) and ast.Eq in map(type, one.ops)
+                if equal and self.live(one):
+                    yield one
+        for child in ast.iter_child_nodes(node):
+            yield from self.exact(child)
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.store(target, self.live(node.value))
+        if isinstance(node, ast.AugAssign) and self.live(node.value):
             self.store(node.target, True)
-
-    def visit_For(self, node: ast.For) -> None:
-        self.store(node.target, self.live(node.iter))
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
         if self.trains(node) and node.args and isinstance(node.args[0], ast.Name):
             self.names.add(node.args[0].id)  # trained in place
-        self.generic_visit(node)
-
-    def visit_Assert(self, node: ast.Assert) -> None:
-        self.found += [
-            one
-            for one in ast.walk(node.test)
-            if isinstance(one, ast.Compare)
-            and any(isinstance(operator, ast.Eq) for operator in one.ops)
-            and self.live(one)
-        ]
 
 
 def exact_comparisons(notebook: nbformat.NotebookNode) -> list[tuple[nbformat.NotebookNode, str]]:
     """Cells with what they compare exactly although it is live."""
     state, found = Live(), []
     for cell in notebook.cells:
-        if cell.cell_type != "code" or has_tag(cell, "colab-setup"):
-            continue
-        source = code_of(cell.source)
-        state.found = []
-        state.visit(ast.parse(source))
-        lines = source.splitlines()
-        found += [
-            (cell, ast.unparse(one))
-            for one in state.found
-            if "# exact: " not in lines[(one.end_lineno or one.lineno) - 1]
-        ]
+        if cell.cell_type == "code" and not has_tag(cell, "colab-setup"):
+            source = code_of(cell.source)
+            lines = source.splitlines()
+            found += [
+                (cell, ast.unparse(one))
+                for one in state.exact(ast.parse(source))
+                if "# exact: " not in lines[(one.end_lineno or one.lineno) - 1]
+            ]
     return found

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
 import nbformat
@@ -35,18 +36,14 @@ NOTEBOOK_METADATA = {
 }
 
 
-FORMATTER = ["-m", "ruff", "format", "--quiet", "--config", str(ROOT / "book" / "ruff.toml")]
-
-
 class NotebookError(RuntimeError):
     """A notebook could not be executed."""
 
 
 def book_notebooks(root: Path = ROOT) -> list[Path]:
     """Every notebook of the book, in alphabetical order."""
-    return sorted(
-        path for path in (root / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
-    )
+    every = (root / "book").rglob("*.ipynb")
+    return sorted(path for path in every if ".ipynb_checkpoints" not in path.parts)
 
 
 def read(path: Path) -> nbformat.NotebookNode:
@@ -67,12 +64,12 @@ def write(notebook: nbformat.NotebookNode, path: Path) -> None:
 def merge_streams(outputs: list) -> list:
     """Join neighboring tokens of one stream: how the kernel cuts them depends on timing."""
     merged: list = []
-    for output in outputs:
-        last = merged[-1] if merged else None
-        if last and output.output_type == "stream" == last.output_type and output.name == last.name:
-            last.text += output.text
-        else:
-            merged.append(output)
+    for stream, some in groupby(outputs, lambda one: one.get("name")):
+        first, *rest = some
+        if stream:
+            first.text += "".join(one.text for one in rest)
+            rest = []
+        merged += [first, *rest]
     return merged
 
 
@@ -88,16 +85,15 @@ def name_cells(cells: list) -> None:
 def format_code(notebook: nbformat.NotebookNode) -> None:
     """Format the code with `book/ruff.toml`, on 72 columns. Code that is not Python stays as it
     is."""
-    command = [sys.executable, *FORMATTER, "--stdin-filename", "chapter.ipynb", "-"]
-    result = subprocess.run(
-        command, input=serialize(notebook), capture_output=True, text=True, encoding="utf-8"
-    )
+    ruff = ["ruff", "format", "--quiet", "--config", str(ROOT / "book" / "ruff.toml")]
+    command = [sys.executable, "-m", *ruff, "--stdin-filename", "chapter.ipynb", "-"]
+    how = {"capture_output": True, "text": True, "encoding": "utf-8"}
+    result = subprocess.run(command, input=serialize(notebook), **how)
     if result.returncode == 0:
-        for cell, formatted in zip(
-            notebook.cells, nbformat.reads(result.stdout, 4).cells, strict=True
-        ):
+        formatted = nbformat.reads(result.stdout, 4).cells
+        for cell, own in zip(notebook.cells, formatted, strict=True):
             if "source" not in cell.metadata:  # the package's own text, as `spine.py` writes it
-                cell.source = formatted.source
+                cell.source = own.source
 
 
 def normalize(
@@ -152,13 +148,11 @@ def run_cells(notebook: nbformat.NotebookNode, folder: Path, name: str) -> None:
     )
     try:
         client.execute(stderr=subprocess.DEVNULL)
-    except CellExecutionError as error:
-        where = describe(started[-1], notebook.cells)
-        trace = COLORS.sub("", error.traceback)
-        raise NotebookError(f"{name}, {where}: {error.ename}: {error.evalue}\n{trace}") from None
-    except (CellTimeoutError, DeadKernelError) as error:
-        where = describe(started[-1], notebook.cells)
-        raise NotebookError(f"{name}, {where}: {type(error).__name__}: {error}") from None
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        kind = getattr(error, "ename", type(error).__name__)
+        trace = COLORS.sub("", getattr(error, "traceback", ""))
+        told = f"{kind}: {getattr(error, 'evalue', error)}\n{trace}"
+        raise NotebookError(f"{name}, {describe(started[-1], notebook.cells)}: {told}") from None
 
 
 def execute(path: Path, root: Path = ROOT) -> float:
@@ -203,17 +197,14 @@ def normalize_all(paths: list[Path]) -> int:
 def check(path: Path, root: Path = ROOT) -> list[str]:
     """What keeps the stored notebook from the normal form, one sentence each."""
     notebook = read(path)
-    problems = []
-    if serialize(normalize(notebook, path, root)) != path.read_text(encoding="utf-8"):
-        problems.append(
-            f"{path.name}: not in the normal form; run `tools/notebooks.py normalize` on it."
-        )
+    normal = serialize(normalize(notebook, path, root)) == path.read_text(encoding="utf-8")
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
-    if counts != list(range(1, len(counts) + 1)):
-        problems.append(
-            f"{path.name}: execution counts are not 1 to {len(counts)}; execute it anew."
-        )
-    return problems
+    in_order = counts == list(range(1, len(counts) + 1))
+    wrong = {
+        "not in the normal form; run `tools/notebooks.py normalize` on it.": not normal,
+        f"execution counts are not 1 to {len(counts)}; execute it anew.": not in_order,
+    }
+    return [f"{path.name}: {problem}" for problem, found in wrong.items() if found]
 
 
 def check_all(paths: list[Path]) -> int:
@@ -225,19 +216,13 @@ def check_all(paths: list[Path]) -> int:
 
 def main() -> int:
     commands = {"execute": execute_all, "normalize": normalize_all, "check": check_all}
-    parser = argparse.ArgumentParser(
-        description="Execute, normalize or check the book's notebooks."
-    )
+    parser = argparse.ArgumentParser(description="Execute, normalize or check notebooks.")
     parser.add_argument("command", choices=list(commands))
-    parser.add_argument(
-        "paths", nargs="*", type=Path, help="notebooks; all of the book when none is given"
-    )
+    parser.add_argument("paths", nargs="*", type=Path, help="notebooks; without any, the book's")
     arguments = parser.parse_args()
     paths = [path.resolve() for path in arguments.paths] or book_notebooks()
-    missing = [str(path) for path in paths if not path.is_file()]
-    if missing:
-        print(f"No such notebook: {', '.join(missing)}.", file=sys.stderr)
-        return 2
+    if missing := [str(path) for path in paths if not path.is_file()]:
+        parser.error(f"no such notebook: {', '.join(missing)}.")
     return commands[arguments.command](paths)
 
 

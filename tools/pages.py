@@ -37,10 +37,9 @@ class Page(HTMLParser):
 
 
 def read_pages(folder: Path) -> dict[Path, Page]:
-    paths = [
-        path for path in folder.rglob("*.html") if "_static" not in path.relative_to(folder).parts
-    ]
-    return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(paths)}
+    paths = sorted(folder.rglob("*.html"))
+    paths = [path for path in paths if "_static" not in path.relative_to(folder).parts]
+    return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def dead_links(folder: Path) -> list[str]:
@@ -63,16 +62,14 @@ def dead_links(folder: Path) -> list[str]:
 
 
 def page_paths(folder: Path) -> list[str]:
-    built = [
-        path for path in folder.rglob("*") if path.suffix in (".html", ".txt", ".md", ".ipynb")
-    ]
-    built += [folder / "searchindex.js"]
+    kinds = (".html", ".txt", ".md", ".ipynb")
+    built = [path for path in folder.rglob("*") if path.suffix in kinds and path.is_file()]
+    built += folder.glob("searchindex.js")
     problems = []
     for path in built:
-        if path.is_file() and "_static" not in path.relative_to(folder).parts:
-            problems += [
-                f"{path.name}: {found}" for found in machine_paths(path.read_text(encoding="utf-8"))
-            ]
+        if "_static" not in path.relative_to(folder).parts:
+            found = machine_paths(path.read_text(encoding="utf-8"))
+            problems += [f"{path.name}: {one}" for one in found]
     return problems
 
 
@@ -80,9 +77,8 @@ def missing_pages(folder: Path, root: Path = ROOT) -> list[str]:
     """Chapters of the table of contents without a page: a build can end well and write nothing."""
     contents = (root / "_toc.yml").read_text(encoding="utf-8")
     names = re.findall(r"^\s*-?\s*(?:root|file):\s*(\S+)", contents, re.MULTILINE)
-    return [
-        f"{name}.html was not built." for name in names if not (folder / f"{name}.html").is_file()
-    ]
+    missing = [name for name in names if not (folder / f"{name}.html").is_file()]
+    return [f"{name}.html was not built." for name in missing]
 
 
 def page_problems(folder: Path = PAGES, root: Path = ROOT) -> list[str]:

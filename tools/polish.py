@@ -80,7 +80,6 @@ class Article(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Enter the article, a section, a heading, code, or something that is not read."""
         given = dict(attributes)
         classes = (given.get("class") or "").split()
         if tag == "meta" and given.get("name") == "keywords":
@@ -169,12 +168,6 @@ def mended(name: str, page: str) -> str:
     return page
 
 
-def with_tally(page: str, checked: int) -> str:
-    """The page with the tally of the whole book, where it has a place for it."""
-    says = f"✓ {checked:,} numbers in the text are checked, and the tests run every code cell."
-    return CHECKED.sub(rf"\g<1>{says}\g<2>", page) if checked else page
-
-
 def used_icons(script: str, names: set[str]) -> str:
     """The script of the icons with those of these names only: it has two thousand."""
 
@@ -187,9 +180,7 @@ def used_icons(script: str, names: set[str]) -> str:
 
 def polish(folder: Path) -> None:
     """Mend every page of the built book, write what the search reads, and make its scripts smaller."""
-    found = []
-    icons = set()
-    checked = 0
+    found, icons, checked = [], set(), 0
     tallies = []  # pages with a place for the tally of all
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
@@ -200,26 +191,18 @@ def polish(folder: Path) -> None:
         page = mended(name, page)
         article = Article(page)
         if article.sections and "/" in name:  # no index, no search page
-            part = HERE.search(page)
-            sections = article.read()
-            found.append(
-                [
-                    name,
-                    unescape(part[1]) if part else "",
-                    sections[0][1],
-                    article.keywords,
-                    sections,
-                ]
-            )
+            part, sections = HERE.search(page), article.read()
+            where = unescape(part[1]) if part else ""
+            found.append([name, where, sections[0][1], article.keywords, sections])
         checked += sum(int(number) for number in TALLY.findall(page))
         tallies += [(path, page)] if CHECKED.search(page) else []
         path.write_text(page, encoding="utf-8")
-    for path, page in tallies:
-        path.write_text(with_tally(page, checked), encoding="utf-8")
+    says = f"✓ {checked:,} numbers in the text are checked, and the tests run every code cell."
+    for path, page in tallies if checked else ():
+        path.write_text(CHECKED.sub(rf"\g<1>{says}\g<2>", page), encoding="utf-8")
     static = folder / "_static"
-    (static / "search_texts.js").write_text(
-        f"const PAGES = {json.dumps(found, ensure_ascii=False)};\n", encoding="utf-8"
-    )
+    texts = f"const PAGES = {json.dumps(found, ensure_ascii=False)};\n"
+    (static / "search_texts.js").write_text(texts, encoding="utf-8")
     script = static / "scripts" / "fontawesome.js"
     script.write_text(used_icons(script.read_text(encoding="utf-8"), icons), encoding="utf-8")
     for path in static.rglob("*.map"):  # of the theme's own source, for a debugger

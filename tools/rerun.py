@@ -51,11 +51,8 @@ def beginning(cells: list) -> list:
 
 def twice(cells: list) -> list:
     """Every code cell two times in a row, as a reader does who has looked away."""
-    return [
-        one
-        for cell in cells
-        for one in ([cell, copy.deepcopy(cell)] if cell.cell_type == "code" else [cell])
-    ]
+    pairs = ([cell, copy.deepcopy(cell)][: 1 + (cell.cell_type == "code")] for cell in cells)
+    return sum(pairs, [])
 
 
 def install_wheel(target: Path, root: Path = ROOT) -> None:

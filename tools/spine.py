@@ -37,13 +37,8 @@ def names_of(node: ast.stmt) -> list[str]:
 
 def documented(node: ast.stmt) -> list[ast.Expr]:
     """The docstrings in a definition, its own and those of its methods."""
-    found = []
-    for inner in ast.walk(node):
-        if isinstance(inner, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(inner):
-            first = inner.body[0]
-            assert isinstance(first, ast.Expr)
-            found.append(first)
-    return found
+    inner = [one for one in ast.walk(node) if isinstance(one, (ast.FunctionDef, ast.ClassDef))]
+    return [one.body[0] for one in inner if ast.get_docstring(one)]
 
 
 def text_of(source: str) -> str:
@@ -67,9 +62,8 @@ def text_of(source: str) -> str:
             summary, _, rest = ast.get_source_segment(text, docstring).partition("\n\n")
             if "\n" in summary.rstrip('"').rstrip():
                 raise SpineError(f"{source}: the summary of a docstring takes more than one line.")
-            shown[first] = shown[first].rstrip() + (
-                '"""' if rest or '"""' not in shown[first][6:] else ""
-            )
+            closing = '"""' if rest or '"""' not in shown[first][6:] else ""
+            shown[first] = shown[first].rstrip() + closing
             for number in range(first + 1, last + 1):
                 del shown[number]
     result = list(shown.values())

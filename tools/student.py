@@ -49,10 +49,6 @@ def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def without_answers(text: str) -> str:
-    return ANSWER.sub("", text)
-
-
 def write_student(folder: Path, root: Path = ROOT) -> int:
     """Write the students' book into `folder`, which must not be there yet; how many solutions were
     taken out."""
@@ -63,25 +59,19 @@ def write_student(folder: Path, root: Path = ROOT) -> int:
         taken += sum(cell.source == EMPTY for cell in notebook.cells)
         write(notebook, folder / path.relative_to(root / "book"))
     for page in folder.rglob("questions.md"):
-        page.write_text(
-            without_answers(page.read_text(encoding="utf-8")), encoding="utf-8", newline="\n"
-        )
+        text = ANSWER.sub("", page.read_text(encoding="utf-8"))
+        page.write_text(text, encoding="utf-8", newline="\n")
     return taken
 
 
 def main(folder: Path = ROOT / "student") -> int:
     """Write the folder and say so; the exit code."""
     if folder.exists():
-        print(
-            f"{folder.name}/ is there, perhaps with somebody's work: move or remove it first.",
-            file=sys.stderr,
-        )
+        told = f"{folder.name}/ is there, perhaps with somebody's work: move or remove it first."
+        print(told, file=sys.stderr)
         return 2
     taken = write_student(folder)
-    print(
-        f"{folder.name}/ holds the book without its {taken} solutions and without the answers to "
-        f"its questions."
-    )
+    print(f"{folder.name}/ holds the book without its {taken} solutions and without the answers.")
     return 0
 
 

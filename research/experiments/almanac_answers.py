@@ -1,5 +1,5 @@
-"""Fine-tuning on the almanac's questions, as the chapter does it live, with several seeds. Chapter:
-`book/evidence/questions`.
+"""Fine-tuning on the almanac's questions, as the chapter does it live but with twice the batch, with
+several seeds. Chapter: `book/evidence/questions`.
 
 Each seed trains the shipped `spanbert-tiny` and new weights of its sizes on the same windows in the
 same order, and scores both on the first questions of the test part: F1 at threshold 0, also by

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from research.experiments.tagging_names import starts
 from research.grid import fingerprint, rounded
+from research.measurements import coreference_rules
 from research.measurements.span_tasks_coreference import figures
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -63,13 +64,13 @@ def beside(settings: Mapping, train: list[Document], test: list[Document]) -> di
     """The same figures of the rules, on mentions found by rule and on the labeled ones."""
     finders = {
         "by rule": coreference_baselines.rule_mentions,
-        "labeled": coreference_baselines.gold_mentions,
+        "labeled": coreference_rules.gold_mentions,
     }
     return {
         "rules": {
             how: {
                 rule: rounded(figures(test, [join(text, find(text)) for text in test]))
-                for rule, join in coreference_baselines.RULES.items()
+                for rule, join in coreference_rules.RULES.items()
             }
             for how, find in finders.items()
         }

@@ -1,13 +1,17 @@
 """Does it help a task to train a model further on the task's own kind of text first? Chapter:
 `book/workshop/your_own_data`.
 
-`spanbert-mini` (`--start`) has read Wikipedia and never the almanac. It learns the almanac's
-questions as it is, after 2,000 more steps on the almanac's articles, or after as many on Wikipedia,
-which shows whether more training helps whatever the text. New weights show what the questions alone
-teach. The articles that are asked about are in no training text, but they tell of the same world.
+`spanbert-mini` (`--start`) began with 3 million tokens of the almanac, has read 278 million tokens
+of Wikipedia since, and predicts the almanac badly. It learns the almanac's questions as it is, after
+2,000 more steps on the almanac's articles, or after as many on Wikipedia, which shows whether more
+training helps whatever the text. New weights show what the questions alone teach. The articles that
+are asked about are in no training text, but they tell of the same world.
 
 A seed is a continuation, and draws the questions, their order and the head, the same for all arms.
 What was decided before the first run: `CLAIMS`.
+A trial with one seed and a peak learning rate of 5e-4 had been seen then, F1 after 1,024 questions:
+22.3 as it is, 18.4 after more of the almanac, 11.6 after more of Wikipedia, whose loss rose on spans.
+The runs take 1e-4.
 """
 
 from collections.abc import Mapping
@@ -57,7 +61,7 @@ SETTINGS = {
         steps=2_000,
         max_length=128,
         batch_size=8,
-        peak_learning_rate=5e-4,
+        peak_learning_rate=1e-4,
         warmup=0.06,
     ),
     "sizes": [128, 1_024],

@@ -13,6 +13,7 @@ from typing import Any
 
 from research.experiments.tagging_names import starts
 from research.grid import fingerprint, rounded
+from research.measurements.span_tasks_relations import all_words, name_words
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -110,9 +111,9 @@ def beside(settings: Mapping, train: Sequence[Example], test: Sequence[Example])
     predictions = {
         "most frequent relation": controls.most_frequent(train, test, NO_RELATION),
         "types of the names": controls.by_types(train, test),
-        "words of the names": controls.by_words(train, test, controls.name_words),
+        "words of the names": controls.by_words(train, test, name_words),
         "words around the names": controls.by_words(train, test, controls.context_words),
-        "all words": controls.by_words(train, test, controls.all_words),
+        "all words": controls.by_words(train, test, all_words),
     }
     gold = [example.relation for example in test]
     return {

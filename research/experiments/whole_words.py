@@ -243,7 +243,7 @@ def continued(
             raise InputError(f"{folder} holds a model of other settings: give another --models.")
         return kept["points"]
     model = continue_from(start, run.objective, run.seed)[0]
-    data = runs.blocks_of(run, text, objective)
+    data = runs.training_data(run, text, objective)
     batches = data.batches(np.random.default_rng(1_000 + run.seed))
     state = folder.with_name(f"{folder.name}.run")
     looks = Looks(state / LOOKS, every, look)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from research.measurements import gap
+from research.measurements import coreference_rules, gap
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.tasks import coreference, coreference_baselines
@@ -65,14 +65,14 @@ def controls(data: dict[str, list]) -> dict[str, dict[str, float]]:
     GAP guesses."""
     finders = {
         "by rule": coreference_baselines.rule_mentions,
-        "labeled": coreference_baselines.gold_mentions,
+        "labeled": coreference_rules.gold_mentions,
     }
     found = {
         f"{rule}, mentions {how}": figures(
             data["test"], [join(one, find(one)) for one in data["test"]]
         )
         for how, find in finders.items()
-        for rule, join in coreference_baselines.RULES.items()
+        for rule, join in coreference_rules.RULES.items()
     }
     predictions = {"both": gap.both, "nearest": gap.nearest, "most often": gap.most_often}
     return found | {

@@ -87,11 +87,25 @@ def controls(given: Parts, on: str = "test") -> dict[str, dict[str, float]]:
     test = given[on]
     predictions = {
         "most frequent relation": controls_.most_frequent(train, test, OTHER),
-        "words of the names": controls_.by_words(train, test, controls_.name_words),
+        "words of the names": controls_.by_words(train, test, name_words),
         "words around the names": controls_.by_words(train, test, controls_.context_words),
-        "all words": controls_.by_words(train, test, controls_.all_words),
+        "all words": controls_.by_words(train, test, all_words),
     }
     return {name: directed_score(labels(test), guess) for name, guess in predictions.items()}
+
+
+def name_words(example: Example) -> list[str]:
+    """The words of the names, each with its role."""
+    return [
+        f"{role} {word.lower()}"
+        for role, (first, last, _) in (("subject", example.subject), ("object", example.object))
+        for word in example.words[first : last + 1]
+    ]
+
+
+def all_words(example: Example) -> list[str]:
+    """Those of the names and those around them."""
+    return name_words(example) + controls_.context_words(example)
 
 
 def labels(examples: Sequence[Example]) -> list[str]:

@@ -62,11 +62,10 @@ class MaskingScheme:
         )
         for field in fields(self):
             value = getattr(self, field.name)
-            require(
-                not isinstance(field.default, bool)
-                or isinstance(value, bool),
-                f"{field.name} is {shown(value)}: give True or False.",
-            )
+            if isinstance(field.default, bool):
+                known = isinstance(value, bool)
+                told = f"{field.name} is {shown(value)}"
+                require(known, f"{told}: give True or False.")
 
     def budget(self, tokens: int) -> int:
         """⌈mask_ratio · tokens⌉. The ratio is the decimal that one
@@ -90,10 +89,8 @@ class MaskingScheme:
         """`select` for each row, bool [B,n]; padding is never masked.
 
         word_starts: bool [B,n]; lengths: int [B]."""
-        word_starts, lengths = (
-            np.asarray(word_starts),
-            np.asarray(lengths),
-        )
+        word_starts = np.asarray(word_starts)
+        lengths = np.asarray(lengths)
         check_draw(word_starts, rng, ndim=2)
         check_lengths(lengths, word_starts.shape)
         return select_rows(self, word_starts, lengths, rng)
@@ -103,9 +100,8 @@ class MaskingScheme:
     ) -> np.ndarray:
         """`select_batch`, for a scheme that looks at more than the
         starts of words."""
-        return self.select_batch(
-            blocks.word_starts, blocks.lengths, rng
-        )
+        starts, lengths = blocks.word_starts, blocks.lengths
+        return self.select_batch(starts, lengths, rng)
 
     def check(self, labeled: np.ndarray) -> None:
         """Raises InputError for a text that lacks what the scheme

@@ -52,9 +52,7 @@ class Pairs:
     @property
     def report(self) -> str:
         """Counts, for the one who trains."""
-        both = np.diff(self.first, axis=1) + np.diff(
-            self.second, axis=1
-        )
+        both = np.diff(self.first) + np.diff(self.second)
         not_next = (self.labels == NOT_NEXT).mean()
         return (
             f"{len(self.labels):,} pairs, {both.sum():,} tokens, mean "
@@ -142,20 +140,15 @@ def sentence_order_pairs(
                 alone += 1
                 continue
             middle = bounds[start + int(rng.integers(1, at - start))]
-            first, second = (
-                (bounds[start], middle),
-                (middle, bounds[at]),
-            )
-            parts = fit(first, second, max_tokens, rng)
+            first = bounds[start], middle
+            parts = fit(first, (middle, bounds[at]), max_tokens, rng)
             label = SWAPPED if rng.random() < 0.5 else IN_ORDER
             rows.extend((*parts[label], *parts[1 - label], label))
-            trimmed += (
-                bounds[at] - bounds[start] - sum(map(size, parts))
-            )
+            whole = bounds[at] - bounds[start]
+            trimmed += whole - sum(map(size, parts))
     require(
         rows,
-        "no chunk has two sentences, so none has an order: give longer "
-        "documents or more max_tokens.",
+        "no chunk has two sentences, so none has an order: give longer documents or more max_tokens.",
     )
     table = np.array(rows).reshape(-1, 5)
     columns = table[:, 0:2], table[:, 2:4], table[:, 4]
@@ -166,14 +159,11 @@ def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:
     """The sentence bounds of each document.
 
     They are its start, then the end of each sentence."""
-    last = (
-        np.searchsorted(corpus.sentence_ends, corpus.document_ends) + 1
-    )
-    bounds = np.concatenate([[0], corpus.sentence_ends])
-    starts = [0, *last[:-1]]
-    return [
-        bounds[a : b + 1] for a, b in zip(starts, last, strict=True)
-    ]
+    ends = corpus.sentence_ends
+    last = np.searchsorted(ends, corpus.document_ends) + 1
+    bounds = np.concatenate([[0], ends])
+    pairs = zip([0, *last[:-1]], last, strict=True)
+    return [bounds[a : b + 1] for a, b in pairs]
 
 
 def chunk_end(bounds: np.ndarray, at: int, max_tokens: int) -> int:

@@ -249,14 +249,11 @@ def weight_files(folder: Path) -> list[Path]:
             parts = index.get("weight_map")
             parts = parts if isinstance(parts, dict) else {}
             require(
-                parts
-                and all(Path(str(p)).name == p for p in parts.values()),
+                parts and all(Path(str(p)).name == p for p in parts.values()),
                 f"{folder / name}.index.json names no files beside it: download it again.",
             )
             return sorted(folder / part for part in set(parts.values()))
-    raise InputError(
-        f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there."
-    )
+    raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there.")
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -276,9 +273,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             part = (
                 load_file(file)
                 if file.suffix == ".safetensors"
-                else torch.load(
-                    file, map_location="cpu", weights_only=True
-                )
+                else torch.load(file, map_location="cpu", weights_only=True)
             )
         except FileNotFoundError as error:
             raise InputError(
@@ -289,8 +284,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
                 f"{file} cannot be read as weights ({type(error).__name__}): download it again."
             ) from error
         whole = isinstance(part, dict) and all(
-            isinstance(name, str) and isinstance(tensor, Tensor)
-            for name, tensor in part.items()
+            isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in part.items()
         )
         require(
             whole and part,

@@ -3,6 +3,9 @@
 """
 
 import argparse
+from pathlib import Path
+
+from spanbert_tutorial.engine.files import write_text
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +46,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def export(options: argparse.Namespace) -> None:
     """Writes the file, completely or not at all, and prints where it is."""
     from spanbert_tutorial.commands import exports
+    from spanbert_tutorial.pretraining.checkpoints import check_output
 
     if options.kind == "web":
-        name = exports.write_web(
-            options.checkpoint, options.output, options.exact, options.threshold
-        )
+        output, source = check_output(options.output), options.checkpoint
+        name = Path(source).absolute().name  # the last part of the folder or hub name
+        write_text(output, exports.web_script(source, name, options.exact, options.threshold))
         print(f'A page finds the model as SPANBERT_WEIGHTS["{name}"].')
     else:
         print("\n".join(exports.write_onnx(options.checkpoint, options.output)))

@@ -9,6 +9,7 @@ import base64
 import json
 import logging
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -17,8 +18,8 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import whole_file, write_text
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.engine.files import whole_file
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets, SpanBoundaryObjective
@@ -86,14 +87,14 @@ def web_script(
     Raises InputError for a checkpoint that the page cannot run.
     """
     model, wordpiece, max_length = open_model(source)
-    if wordpiece.lowercase or wordpiece.strip_accents:
-        raise InputError(
-            f"{source} has a vocabulary in lower case or without accents, but the page's WordPiece "
-            "keeps both: give a cased model."
-        )
+    require(
+        not (wordpiece.lowercase or wordpiece.strip_accents),
+        f"{source} has a vocabulary in lower case or without accents, but the page's WordPiece "
+        "keeps both: give a cased model.",
+    )
     answers = isinstance(model, QuestionAnsweringModel)
-    if threshold is not None and not answers:
-        raise InputError(f"{source} does not answer questions: leave out --threshold.")
+    unasked = threshold is None or answers
+    require(unasked, f"{source} does not answer questions: leave out --threshold.")
     config = {size: getattr(model.encoder.config, size) for size in SIZES} | {"length": max_length}
     weights = {
         name: weight.float()
@@ -110,17 +111,6 @@ def web_script(
     registry = "(self.SPANBERT_WEIGHTS = self.SPANBERT_WEIGHTS || {})"
     # ASCII only, so that no page has to declare the encoding of the script
     return f"{registry}[{json.dumps(name)}] = {json.dumps(content, separators=(',', ':'))};\n"
-
-
-def write_web(
-    source: str | Path, output: str | Path, exact: bool = False, threshold: float | None = None
-) -> str:
-    """Writes `web_script`, completely or not at all. Returns the model's name in the page: the last
-    part of the folder or hub name."""
-    output = check_output(output)
-    name = Path(source).absolute().name
-    write_text(output, web_script(source, name, exact, threshold))
-    return name
 
 
 # --- for ONNX Runtime ---------------------------------------------------------------
@@ -161,13 +151,8 @@ class AnsweringGraph(nn.Module):
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        return self.model.scores(
-            {
-                "input_ids": input_ids,
-                "token_type_ids": token_type_ids,
-                "attention_mask": attention_mask.bool(),
-            }
-        )
+        batch = {"input_ids": input_ids, "token_type_ids": token_type_ids}
+        return self.model.scores(batch | {"attention_mask": attention_mask.bool()})
 
 
 def write_onnx(source: str | Path, output: str | Path) -> list[str]:
@@ -178,7 +163,10 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
     are missing.
     """
     output = check_output(output)
-    check_packages()
+    require(
+        find_spec("onnx") and find_spec("onnxscript"),
+        "the package onnx or onnxscript is missing: pip install onnx onnxscript.",
+    )
     model, *_ = open_model(source)
     # Any values will do, but each input needs its own tensor: torch would merge equal ones.
     inputs = {
@@ -205,17 +193,6 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
         f"inputs (int64): {described({name: shape for name, (_, shape) in inputs.items()})}",
         f"outputs (float32): {described(outputs)}",
     ]
-
-
-def check_packages() -> None:
-    """Raises InputError unless the packages that torch needs to write ONNX files are installed."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            f"the package {error.name} is missing: pip install onnx onnxscript."
-        ) from None
 
 
 def described(tensors: dict[str, str]) -> str:

@@ -19,7 +19,7 @@ from spanbert_tutorial.commands.run_state import (
     open_state,
     remove_state,
 )
-from spanbert_tutorial.errors import InputError, require, shown
+from spanbert_tutorial.errors import require, shown
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
@@ -66,21 +66,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    corpus = (
-        "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of such "
-        "files, or OWNER/NAME on the Hugging Face hub"
-    )
-    vocabulary = "a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)"
-    size = "number of tokens in a learned vocabulary (default: 8000)"
-    titles = "text file of titles, one per line: documents of a .jsonl with these are skipped"
-    held_out = "hold out one document in N for evaluation (default: 50; the almanac has its own)"
-    longest = "maximum input length in tokens, with [CLS] and [SEP]"
+    files = "a .txt or .jsonl file (also .xz, .gz), a folder of such files"
+    corpus = f"text to read: almanac (default), {files}, or OWNER/NAME on the Hugging Face hub"
     add("--corpus", default="almanac", help=corpus)
+    vocabulary = "a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)"
     add("--vocabulary", help=vocabulary)
+    size = "number of tokens in a learned vocabulary (default: 8000)"
     add("--vocab-size", type=int, default=8_000, help=size)
+    titles = "text file of titles, one per line: documents of a .jsonl with these are skipped"
     add("--leave-out", help=titles)
+    held_out = "hold out one document in N for evaluation (default: 50; the almanac has its own)"
     add("--held-out-every", type=int, default=50, metavar="N", help=held_out)
-    add("--max-length", type=int, help=longest)
+    add("--max-length", type=int, help="maximum input length in tokens, with [CLS] and [SEP]")
 
 
 def settings(options: argparse.Namespace) -> "Run":
@@ -88,15 +85,14 @@ def settings(options: argparse.Namespace) -> "Run":
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    names = ("steps", "max_length", "batch_size", "accumulate")
+    names = ("steps", "max_length", "batch_size", "accumulate", "seed")
     values = {name: getattr(options, name) for name in names}
     values["peak_learning_rate"] = options.learning_rate
     if options.batch_size and options.accumulate is None:
         values["accumulate"] = 1  # who sets the batch size means the size of a step
     if options.steps:  # the warm-up steps of the preset, but at most a tenth of a shorter run
         values["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
-    given = {name: value for name, value in values.items() if value is not None}
-    return replace(run, seed=options.seed, **given)
+    return replace(run, **{name: value for name, value in values.items() if value is not None})
 
 
 def size_of(source: str) -> str:
@@ -106,13 +102,13 @@ def size_of(source: str) -> str:
 
     config = read_config(checkpoint_folder(source, weights=False))
     shape = config.get("num_hidden_layers"), config.get("hidden_size")
-    for name, (layers, width, _) in PRESETS.items():
-        if shape == (layers, width):
-            return name
-    raise InputError(
+    names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
+    require(
+        names,
         f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}, which is no known size: "
-        f"name the nearest one with --config ({', '.join(PRESETS)})."
+        f"name the nearest one with --config ({', '.join(PRESETS)}).",
     )
+    return names[0]
 
 
 def pretrain(options: argparse.Namespace) -> None:
@@ -277,10 +273,8 @@ def utilization(run: "Run", model: "PretrainingModel", speed: float) -> str:
     sbo = with_boundary(objective_or_mixture(run.objective))
     rate = matmul_rate()
     share = speed * operations(model.encoder.config, run.max_length, sbo) / rate
-    return (
-        f"The model's operations are {share:.0%} (MFU) of the {rate / 1e12:.3g} TFLOP/s that large "
-        "matrix multiplications reach here."
-    )
+    reached = f"the {rate / 1e12:.3g} TFLOP/s that large matrix multiplications reach here"
+    return f"The model's operations are {share:.0%} (MFU) of {reached}."
 
 
 def peak_memory() -> str:
@@ -367,11 +361,9 @@ def compared(task: "AuxiliaryObjective", values: dict[str, float]) -> str:
     told = ""
     if task.chance:
         told = f" ({task.chance[1]} {task.chance[0]:.2f})"
-    elif f"{task.loss_name}_frequency" in values:
-        frequency, by_position = (
-            values[f"{task.loss_name}_{table}"] for table in ("frequency", "by_position")
-        )
-        told = f" (frequency alone {frequency:.2f}, by position {by_position:.2f})"
+    elif (name := f"{task.loss_name}_frequency") in values:
+        by_position = values[f"{task.loss_name}_by_position"]
+        told = f" (frequency alone {values[name]:.2f}, by position {by_position:.2f})"
     return told + (f"; {task.explained}" if task.explained else "")
 
 
@@ -400,14 +392,14 @@ def card(
         + (", ".join(f"{name} {value:.3f}" for name, value in values.items()) or "nothing masked")
         for way, values in held_out.items()
     )
-    losses = "".join(
+    told = [
         f"`{task.loss_name}` per {task.counted} of the objective {task.name}, "
         for task in model.tasks
-    )
+    ]
+    losses = "".join(told)
     corpus = Path(options.corpus).name
-    own = (
-        "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the license of the text applies"
-    )
+    applies = "the license of the text applies"
+    own = "CC BY 4.0, as the almanac's" if corpus == "almanac" else applies
     return (
         f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
         f"Text: {corpus}; {len(text.train.ids):,} tokens, cased vocabulary of "

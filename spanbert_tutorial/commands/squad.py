@@ -66,23 +66,19 @@ def predictions(
 ) -> tuple[dict[str, str], dict[str, float]]:
     """The best non-empty answer and null score − score of each question, by id, with a progress
     bar."""
-    from spanbert_tutorial.engine.hooks import progress_bar
+    from spanbert_tutorial.engine.hooks import with_bar
 
-    texts = {}
-    odds = {}
-    with progress_bar(len(questions), unit="question") as bar:
-        answers = answerer.answer_many(
-            ((q.question, q.context) for q in questions), threshold=float("inf")
-        )
-        try:
-            for question, answer in zip(questions, answers, strict=True):
-                texts[question.id] = answer.text
-                odds[question.id] = answer.null_score - answer.score
-                bar.update()
-        except InputError as error:  # all questions before this one have answers
-            wrong = questions[len(texts)]
-            reason = str(error).removeprefix(f"pair {len(texts) + 1}: ")
-            raise InputError(f'article "{wrong.title}", question {wrong.id}: {reason}') from None
+    texts, odds = {}, {}
+    pairs = ((q.question, q.context) for q in with_bar(questions, "question"))
+    answers = answerer.answer_many(pairs, threshold=float("inf"))
+    try:
+        for question, answer in zip(questions, answers, strict=True):
+            texts[question.id] = answer.text
+            odds[question.id] = answer.null_score - answer.score
+    except InputError as error:  # all questions before this one have answers
+        wrong = questions[len(texts)]
+        reason = str(error).removeprefix(f"pair {len(texts) + 1}: ")
+        raise InputError(f'article "{wrong.title}", question {wrong.id}: {reason}') from None
     return texts, odds
 
 
@@ -135,6 +131,7 @@ def evaluate(options: argparse.Namespace) -> None:
     texts, odds = predictions(answerer, questions)
     for note in notes(questions, answerer, options.characters):
         print(note, file=sys.stderr)
+    final = texts
     if answerable_only:
         result: dict[str, Any] = squad.score(texts, questions)
     else:
@@ -147,15 +144,12 @@ def evaluate(options: argparse.Namespace) -> None:
         for measure in ("exact", "f1"):  # official names
             best, at = squad.best_threshold(texts, questions, odds, measure)
             tuned |= {f"best_{measure}": best, f"best_{measure}_thresh": at}
-        blanked = {
-            number: "" if odds[number] > threshold else text for number, text in texts.items()
-        }
-    final = texts if answerable_only else blanked
+        final = {number: "" if odds[number] > threshold else text for number, text in texts.items()}
     if options.characters:
-        shares = [
+        best_of = [
             max(squad.character_f1(final[q.id], g) for g in squad.golds(q)) for q in questions
         ]
-        result["character_f1"] = 100 * sum(shares) / len(shares)
+        result["character_f1"] = 100 * sum(best_of) / len(best_of)
     if drawn := squad.intervals(final, questions):  # 95 %; none without an answer
         result["intervals"] = drawn
     # the official evaluation takes null_odds.json together with the texts, none of them left out
@@ -182,12 +176,8 @@ def notes(
 
     answered = [question for question in questions if question.answers]
     limit = answerer.max_answer_length
-    too_long = sum(
-        qa.longer_than(
-            qa.answer_tokens(encode(answerer.wordpiece, q.question, q.context), q), limit
-        )
-        for q in answered
-    )
+    encoded = ((encode(answerer.wordpiece, q.question, q.context), q) for q in answered)
+    too_long = sum(qa.longer_than(qa.answer_tokens(*pair), limit) for pair in encoded)
     if not answered:
         yield "No question has an answer, so the scores say nothing about answers."
     if too_long:

@@ -24,7 +24,6 @@ from spanbert_tutorial.errors import require
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from torch import nn
 
-    from spanbert_tutorial.bert.encoder import BertEncoder
     from spanbert_tutorial.bert.wordpiece import WordPiece
     from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
@@ -279,8 +278,7 @@ def finetune(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace, task: Task) -> list:
-    data = options.data if isinstance(options.data, list) else [options.data]
-    return task.parts().read(*data, **reading(options, task))
+    return task.parts().read(*options.data, **reading(options, task))
 
 
 def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
@@ -347,28 +345,24 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> 
 
 def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:
     """The model to start from, and whether it already has a head of this task: a fine-tuned model,
-    or an encoder, which gets a new head."""
-    with_head = task.parts().start
-    if with_head and not options.untrained and (model := with_head(options.init_from)):
-        return model, True
-    return starting_encoder(options.init_from, options.untrained, options.seed or 0), False
-
-
-def starting_encoder(source: str, untrained: bool, seed: int) -> "BertEncoder":
-    """The encoder of a checkpoint, or one of its size with new weights, initialized like the small
-    models of this book."""
+    or an encoder, which gets a new head; untrained: one of that size with new weights, initialized
+    like the small models of this book."""
     import torch
 
     from spanbert_tutorial.bert.encoder import BertEncoder
     from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 
+    with_head = task.parts().start
+    if with_head and not options.untrained and (model := with_head(options.init_from)):
+        return model, True
     # the warnings are about heads, which are not needed
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        encoder = BertEncoder.from_huggingface(source)
-    if untrained:
-        encoder = BertEncoder(encoder.config, torch.Generator().manual_seed(seed))
+        encoder = BertEncoder.from_huggingface(options.init_from)
+    if options.untrained:
+        generator = torch.Generator().manual_seed(options.seed or 0)
+        encoder = BertEncoder(encoder.config, generator)
         start_positions_from_sinusoids(encoder)
-    return encoder
+    return encoder, False
 
 
 def card(
@@ -381,11 +375,9 @@ def card(
 ) -> str:
     """README.md of a fine-tuned model. head: whether the head of the checkpoint was kept."""
     line = json.loads(metrics.splitlines()[-1])
-    start = Path(options.init_from).name
-    if options.untrained:
-        start = f"random weights of the size of {start}"
-    elif head:
-        start = f"{start}, with its head"
+    name = Path(options.init_from).name
+    start = f"{name}, with its head" if head else name
+    start = f"random weights of the size of {name}" if options.untrained else start
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
     files = ", ".join(Path(path).name for path in options.data)
     return (

@@ -62,13 +62,14 @@ def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
     """An empty file (or `folder`) next to `path` to write to. At the end it becomes `path`; if
     something fails it is removed, with the folders that were made for it."""
     path = Path(path)
+    part = part_beside(path)
     with new_parents(path):
-        part = part_beside(path)
         try:
             part.mkdir() if folder else part.open("xb").close()
             yield part
             put_in_place(part, path)
-            for left in path.parent.glob(f"{part_prefix(path)}*.part"):  # of killed processes
+            alike = part.name.replace(part.stem.split("-")[-1], "*")
+            for left in path.parent.glob(alike):  # of killed processes
                 remove(left)
         finally:
             remove(part)
@@ -124,13 +125,10 @@ def force_to_disk(path: Path) -> None:
 
 
 def part_beside(path: Path) -> Path:
-    return path.parent / f"{part_prefix(path)}{uuid4().hex}.part"
-
-
-def part_prefix(path: Path) -> str:
-    """The beginning of the names of unfinished versions of `path`. A hash, because the name itself
-    may already have the maximum length."""
-    return f".spanbert-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
+    """A new path next to `path`, to be renamed. A hash, because the name itself may already have
+    the maximum length."""
+    name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    return path.parent / f".spanbert-{name}-{uuid4().hex}.part"
 
 
 def remove(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Check for the exercise of `book/relatives/roberta`: how many numbers an ALBERT has."""
 
+from functools import partial
 from operator import index
 
 from spanbert_tutorial.exercises.diagnosis import Check
@@ -34,28 +35,20 @@ def counted(
     )
 
 
-MISTAKES = (
-    (
-        lambda v, e, h, n, sharing: counted(v, e, h, n, "none"),
-        "you count what the layers share once per layer. It is stored once.",
-    ),
-    (
-        lambda v, e, h, n, sharing: counted(v, h, h, n, sharing, projected=False),
-        "this is a BERT: its embeddings have width H. ALBERT's have width E, followed by a "
-        "projection.",
-    ),
-    (
-        lambda *case: counted(*case, projected=False),
-        "the projection from E to H is missing: a matrix and a bias.",
-    ),
-)
-
 #: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
 #: and heads.
 check_count = Check(
     CASES,
     counted,
-    MISTAKES,
+    {
+        "you count what the layers share once per layer. "
+        "It is stored once.": lambda v, e, h, n, sharing: counted(v, e, h, n, "none"),
+        "this is a BERT: its embeddings have width H. ALBERT's have width E, followed by "
+        "a projection.": lambda v, e, h, n, sharing: counted(v, h, h, n, sharing, projected=False),
+        "the projection from E to H is missing: a matrix and a bias.": partial(
+            counted, projected=False
+        ),
+    },
     "what is shared counts once, and each token costs E numbers, not H.",
     returns="a whole number",
     read=index,

@@ -29,18 +29,16 @@ def unclosed(*case: list) -> Lists:
     return source, target[:-1]
 
 
-MISTAKES = (
-    (one_each, "you give each masked token a sentinel. One sentinel replaces the whole span."),
-    (unclosed, "the target has no closing sentinel, which marks its end."),
-    (lambda *case: right(*case)[::-1], "input and target are swapped."),
-)
-
 #: Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
 #: two lists.
 check_span_corruption = Check(
     CASES,
     right,
-    MISTAKES,
+    {
+        "you give each masked token a sentinel. One sentinel replaces the whole span.": one_each,
+        "the target has no closing sentinel, which marks its end.": unclosed,
+        "input and target are swapped.": lambda *case: right(*case)[::-1],
+    },
     "one sentinel for each span, and the target gives the tokens that it replaces.",
     returns="a pair of lists of ids, the input and the target",
     read=lambda value: [plain(list(part)) for part in value],

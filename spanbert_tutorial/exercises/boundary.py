@@ -1,5 +1,7 @@
 """Check for the exercise of `book/spanbert/boundary`."""
 
+from functools import partial
+
 import numpy as np
 
 from spanbert_tutorial.exercises.diagnosis import Check, plain
@@ -35,21 +37,18 @@ def rows(
 
 BLOCK = "you give indices in the block. The model's input has [CLS] in front, so add 1"
 APART = "you give touching or overlapping spans separate rows. Merge them: they are one span."
-MISTAKES = (
-    (lambda *case: rows(*case, shift=0), f"{BLOCK}."),
-    (lambda *case: rows(*case, shift=0, fused=False), f"{BLOCK}; and {APART}"),
-    (
-        lambda *case: rows(*case, first=0),
-        "you count positions from 0. The first token has p1; only the table's rows count from 0.",
-    ),
-)
 
 #: Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
 #: right.
 check_boundary_rows = Check(
     CASES,
     rows,
-    MISTAKES,
+    {
+        f"{BLOCK}.": partial(rows, shift=0),
+        f"{BLOCK}; and {APART}": partial(rows, shift=0, fused=False),
+        "you count positions from 0. The first token has p1; "
+        "only the table's rows count from 0.": partial(rows, first=0),
+    },
     "the neighbors outside, counted with [CLS]; positions from 1; no row at an edge.",
     returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
     read=lambda value: sorted(plain(row) for row in value),

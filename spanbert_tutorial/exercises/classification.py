@@ -1,6 +1,7 @@
 """Check for the first exercise of `book/tasks/classification`."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from spanbert_tutorial.exercises.diagnosis import Check
 
@@ -32,20 +33,16 @@ def mean(
     return [sum(values) / len(rows) for values in zip(*rows, strict=True)]
 
 
-MISTAKES = (
-    (
-        lambda *case: mean(*case, left_out=()),
-        "you take all positions. [CLS], [SEP] and [PAD] are not tokens of the text.",
+MISTAKES = {
+    "you take all positions. [CLS], [SEP] and [PAD] are not tokens of the text.": partial(
+        mean, left_out=()
     ),
-    (
-        lambda *case: mean(*case, left_out=("[PAD]",)),
-        "[CLS] and [SEP] are in your mean. They are not tokens of the text.",
+    "[CLS] and [SEP] are in your mean. They are not tokens of the text.": partial(
+        mean, left_out=("[PAD]",)
     ),
-    (
-        lambda *case: mean(*case, left_out=("[CLS]", "[SEP]")),
-        "[PAD] is in your mean. So the same sentence would get another vector in another batch.",
-    ),
-)
+    "[PAD] is in your mean. So the same sentence would "
+    "get another vector in another batch.": partial(mean, left_out=("[CLS]", "[SEP]")),
+}
 
 #: Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own tokens.
 check_mean = Check(

@@ -1,12 +1,9 @@
 """Check for the exercise of `book/tasks/coreference`: B³."""
 
-from collections.abc import Callable
-
 from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.tasks import coreference_scores
 
 Clusters = list[list[str]]
-Measure = Callable[[Clusters, Clusters], tuple[float, float]]
 
 CASES = [
     (list(map(list, key)), list(map(list, response)))
@@ -39,27 +36,21 @@ def of_clusters(one: Clusters, other: Clusters) -> float:
     return sum(means) / len(means) if means else 0.0
 
 
-MISTAKES = (
-    (
-        lambda key, response: b_cubed(response, key),
-        "you swapped precision and recall. The recall is a mean over the mentions of the key.",
-    ),
-    (
-        lambda key, response: (of_clusters(response, key), of_clusters(key, response)),
-        "you take the mean of the clusters' means. Each mention counts the same, so large "
-        "clusters weigh more.",
-    ),
-    (
-        lambda *case: (1.0, 1.0) if case == ([], []) else b_cubed(*case),
-        "you give 1 to two empty sides. They get 0 here, as in the official scorer.",
-    ),
-)
-
 #: Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to 1.
 check_b_cubed = Check(
     CASES,
     b_cubed,
-    MISTAKES,
+    {
+        "you swapped precision and recall. The recall "
+        "is a mean over the mentions of the key.": lambda key, response: b_cubed(response, key),
+        "you take the mean of the clusters' means. Each mention counts the same, so large "
+        "clusters weigh more.": lambda key, response: (
+            of_clusters(response, key),
+            of_clusters(key, response),
+        ),
+        "you give 1 to two empty sides. They get 0 here, as "
+        "in the official scorer.": lambda *case: (1.0, 1.0) if case == ([], []) else b_cubed(*case),
+    },
     "each mention of the key counts once in the recall, each of the response once in the "
     "precision.",
     returns="two numbers, precision and recall",

@@ -4,12 +4,12 @@ function, compare its answers with the right ones, and name a likely mistake. Fo
     check_mean = Check(
         cases=CASES,
         right=mean,
-        mistakes=[(sum, "this is the sum. Divide it by the number of values.")],
+        mistakes={"this is the sum. Divide it by the number of values.": sum},
         correct="each value counts once.",
     )
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from textwrap import fill, shorten
@@ -46,14 +46,14 @@ class Check:
     """The check of an exercise. Calling it with a reader's function prints one sentence,
     `Correct: …` or `Not yet: …`, which `diagnose` returns.
 
-    cases: the arguments of each call. right: `(*case)` → the right answer. mistakes: what a likely
-    mistake computes, and the sentence for it. read: the answer as it is compared; whatever it
+    cases: the arguments of each call. right: `(*case)` → the right answer. mistakes: sentence →
+    what a likely mistake computes. read: the answer as it is compared; whatever it
     raises means that the value has the wrong type. returns: what is wanted, in words.
     """
 
     cases: Iterable[tuple]
     right: Callable
-    mistakes: Sequence[tuple[Callable, str]]
+    mistakes: Mapping[str, Callable]
     correct: str
     returns: str = "a value like the right one"
     read: Callable[[Any], Any] = plain
@@ -75,7 +75,7 @@ class Check:
                 answers.append(self.read(value))
             except Exception:
                 return f"Not yet: the function returns {_short(value)}. Return {self.returns}."
-        for known, sentence in [(self.right, ""), *self.mistakes]:
+        for sentence, known in {"": self.right, **self.mistakes}.items():
             if all(map(same, answers, self._answers(known))):
                 return f"Not yet: {sentence}" if sentence else f"Correct: {self.correct}"
         rows = zip(self.cases, answers, self._answers(self.right), strict=True)

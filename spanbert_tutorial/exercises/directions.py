@@ -25,28 +25,20 @@ def rows_of_tokens(answer: Any) -> list:
     return pattern[REAL.numpy()].tolist()
 
 
-MISTAKES = (
-    (
-        lambda name, real: right(name, real) & ~ITSELF,
-        "your diagonal is missing: a token may look at itself, and the first would see nothing at "
-        "all (a strict triangle).",
-    ),
-    (
-        lambda name, real: right(name, torch.ones_like(real)),
-        "you let tokens look at padding. Close the columns where `real` is False.",
-    ),
-    (
-        lambda name, real: right(name, real).T & real,
-        "rows and columns are swapped: row i is for the token that looks.",
-    ),
-)
-
 #: Prints whether `attempt(name, real: bool[n])` gives the attention mask bool[n,n] for each
 #: name of NAMES.
 check_mask = Check(
     [(name, REAL) for name in NAMES],
     right,
-    MISTAKES,
+    {
+        "your diagonal is missing: a token may look at itself, and the first would "
+        "see nothing at all (a strict triangle).": lambda name, real: right(name, real) & ~ITSELF,
+        "you let tokens look at padding. Close the columns "
+        "where `real` is False.": lambda name, real: right(name, torch.ones_like(real)),
+        "rows and columns are swapped: row i is for the token that looks.": lambda name, real: (
+            right(name, real).T & real
+        ),
+    },
     "rows attend, columns are attended to, and nobody attends to padding.",
     returns="a mask [n,n]: one row per token that looks",
     read=rows_of_tokens,

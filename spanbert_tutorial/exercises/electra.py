@@ -33,18 +33,17 @@ SCORED = (
     "you score only the masked tokens. That is the masked language model's loss; the "
     "discriminator predicts a label for every real token."
 )
-MISTAKES = (
-    (lambda *case: (replaced(*case)[0], case[1], case[3]), f"{LUCKY}."),
-    (lambda *case: (*replaced(*case)[:2], case[1]), SCORED),
-    (lambda *case: (replaced(*case)[0], case[1], case[1]), f"{LUCKY}; and {SCORED}"),
-)
 
 #: Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
 #: labels and scored tokens.
 check_replace = Check(
     CASES,
     replaced,
-    MISTAKES,
+    {
+        f"{LUCKY}.": lambda *case: (replaced(*case)[0], case[1], case[3]),
+        SCORED: lambda *case: (*replaced(*case)[:2], case[1]),
+        f"{LUCKY}; and {SCORED}": lambda *case: (replaced(*case)[0], case[1], case[1]),
+    },
     "samples at the masked positions, a lucky one counts as original, and every real "
     "token is scored.",
     returns="three arrays, `ids, replaced, scored`",

@@ -1,6 +1,8 @@
 """Check for an exercise of `book/bert/wordpiece`: a batch of pairs as ids, segments and attention
 mask."""
 
+from functools import partial
+
 import numpy as np
 
 from spanbert_tutorial.exercises.diagnosis import Check, plain
@@ -38,28 +40,18 @@ def batch(pairs: list[Pair], longest: int, *, last_segment: int = 1, real: int =
     return ids, segments, mask
 
 
-MISTAKES = (
-    (
-        lambda pairs, longest: tuple(part[:, :longest] for part in batch(pairs, 10_000)),
-        "you cut the row after framing, so a [SEP] is lost. Cut the sentences first, then frame "
-        "them.",
-    ),
-    (
-        lambda *case: batch(*case, last_segment=0),
-        "you put the final [SEP] in segment 0. It closes the second sentence, in segment 1.",
-    ),
-    (
-        lambda *case: batch(*case, real=0),
-        "you inverted the mask. It is 1 at real tokens and 0 at padding.",
-    ),
-)
-
 #: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
 #: pairs.
 check_batch = Check(
     CASES,
     batch,
-    MISTAKES,
+    {
+        "you cut the row after framing, so a [SEP] is lost. Cut the sentences first, then frame "
+        "them.": lambda pairs, longest: tuple(part[:, :longest] for part in batch(pairs, 10_000)),
+        "you put the final [SEP] in segment 0. It closes the second sentence, "
+        "in segment 1.": partial(batch, last_segment=0),
+        "you inverted the mask. It is 1 at real tokens and 0 at padding.": partial(batch, real=0),
+    },
     "one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens.",
     returns="three arrays [B,n]: ids, segments, mask",
     read=lambda value: [plain(np.asarray(part).astype(int)) for part in value],

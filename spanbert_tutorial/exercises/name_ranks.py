@@ -1,6 +1,7 @@
 """Check for the exercise of `book/spanbert/name_ranks`."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from spanbert_tutorial.exercises.diagnosis import Check
 
@@ -34,25 +35,19 @@ def rank(
     return 1 + sum(one > own for one in scores) + shared * sum(one == own for one in scores)
 
 
-MISTAKES = (
-    (
-        lambda *case: rank(*case, shared=0),
-        "you give every tie to the true name. A model that scores all names alike would then "
-        "always be right. Count half of the names with an equal score.",
-    ),
-    (
-        lambda *case: rank(*case, tokens=1),
-        "you look at the first token only. Add the log-probabilities of all tokens.",
-    ),
-    (lambda *case: rank(*case) - 1, "you count from 0. The best rank is 1."),
-)
-
 #: Prints whether `attempt(logs, candidates, true)` gives the rank of the true name. logs: [k,V]
 #: log-probabilities; candidates: k ids each. Of equal scores each has the mean of their ranks.
 check_rank = Check(
     CASES,
     rank,
-    MISTAKES,
+    {
+        "you give every tie to the true name. A model that scores all names alike would then "
+        "always be right. Count half of the names with an equal score.": partial(rank, shared=0),
+        "you look at the first token only. Add the log-probabilities of all tokens.": partial(
+            rank, tokens=1
+        ),
+        "you count from 0. The best rank is 1.": lambda *case: rank(*case) - 1,
+    },
     "each token counts at its own position, and equal scores share their ranks, so knowing "
     "nothing gives no gain.",
     returns="one number, the rank",

@@ -1,11 +1,11 @@
 """Check for the exercise of `book/tasks/old_notes`."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from spanbert_tutorial.bert.wordpiece import SPECIALS
 from spanbert_tutorial.exercises.diagnosis import Check
 
-Rule = Callable[[Sequence[str], bool | None], bool]
 VOCABULARIES = (
     [*SPECIALS, "the", "##s", "alice", "river"],
     ["the", "river"],
@@ -33,28 +33,18 @@ def lower_case(
     return all(token == token.lower() for token in tokens if not special(token))
 
 
-MISTAKES = (
-    (
-        lambda *case: lower_case(*case, special=lambda token: False),
-        "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out.",
-    ),
-    (
-        lambda tokens, told: lower_case(tokens, told or None),
-        "`told = False` is an answer, too: the text stays as it is. Ask `told is not None` "
-        "instead of `if told`.",
-    ),
-    (
-        lambda tokens, told: True if told is None else told,
-        "if `told` is None, you lower-case. So does `transformers`, and that is the mistake: "
-        "look into the vocabulary.",
-    ),
-)
-
 #: Prints whether `attempt(tokens, told)` says rightly whether texts must be lower-cased.
 check_lower_case = Check(
     CASES,
     lower_case,
-    MISTAKES,
+    {
+        "[CLS] and the other special tokens have capitals in every vocabulary. "
+        "Leave them out.": partial(lower_case, special=lambda token: False),
+        "`told = False` is an answer, too: the text stays as it is. Ask `told "
+        "is not None` instead of `if told`.": lambda tokens, told: lower_case(tokens, told or None),
+        "if `told` is None, you lower-case. So does `transformers`, and that is the mistake: "
+        "look into the vocabulary.": lambda tokens, told: True if told is None else told,
+    },
     "`told` counts first, and a capital in an ordinary token means a cased vocabulary.",
     returns="True or False",
     read=bool,

@@ -19,25 +19,21 @@ def entropy(ids: np.ndarray, pad_id: int) -> float:
     return float((p * np.log(1 / p)).sum())
 
 
-PLATEAU_MISTAKES = (
-    (lambda ids, pad: entropy(ids, -1), "you count padding as a token. Take the real tokens only."),
-    (
-        lambda ids, pad: entropy(ids, pad) / np.log(2),
-        "this is in bits. A loss in nats needs the natural logarithm.",
-    ),
-    (
-        lambda ids, pad: float(np.mean([entropy(row, pad) for row in ids])),
-        "you take the frequencies block by block. Count over the whole text, then take the entropy "
-        "once.",
-    ),
-)
-
 #: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids
 #: [B, n].
 check_plateau = Check(
     [(np.array(ids), 0) for ids in BLOCKS],
     entropy,
-    PLATEAU_MISTAKES,
+    {
+        "you count padding as a token. Take the real tokens only.": lambda ids, pad: entropy(
+            ids, -1
+        ),
+        "this is in bits. A loss in nats needs the natural logarithm.": lambda *case: (
+            entropy(*case) / np.log(2)
+        ),
+        "you take the frequencies block by block. Count over the whole text, then take "
+        "the entropy once.": lambda ids, pad: float(np.mean([entropy(row, pad) for row in ids])),
+    },
     "frequencies alone get no lower.",
     returns="one number",
     read=float,

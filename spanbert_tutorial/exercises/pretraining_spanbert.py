@@ -22,27 +22,22 @@ def paper_loss(mlm: list[float], sbo: Parts) -> float:
     return (sum(mlm) + sum(real(sbo))) / len(mlm)
 
 
-MISTAKES = (
-    (
-        lambda mlm, sbo: sum(mlm) / len(mlm) + sum(real(sbo)) / max(1, len(real(sbo))),
-        "you divide the boundary part by the number of its own tokens. The paper divides both by "
-        "the number of masked tokens.",
-    ),
-    (
-        lambda mlm, sbo: sum(mlm) / len(mlm),
-        "you leave out the boundary part. SpanBERT adds it to the first part.",
-    ),
-    (
-        lambda mlm, sbo: sum(mlm) + sum(real(sbo)),
-        "this is the sum. Divide by the number of masked tokens.",
-    ),
-)
-
 #: Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block.
 check_loss = Check(
     CASES,
     paper_loss,
-    MISTAKES,
+    {
+        "you divide the boundary part by the number of its own tokens. The paper divides both by "
+        "the number of masked tokens.": lambda mlm, sbo: (
+            sum(mlm) / len(mlm) + sum(real(sbo)) / max(1, len(real(sbo)))
+        ),
+        "you leave out the boundary part. SpanBERT adds it to the first part.": lambda mlm, sbo: (
+            sum(mlm) / len(mlm)
+        ),
+        "this is the sum. Divide by the number of masked tokens.": lambda mlm, sbo: (
+            sum(mlm) + sum(real(sbo))
+        ),
+    },
     "each masked token adds both of its parts.",
     returns="one number",
     read=float,

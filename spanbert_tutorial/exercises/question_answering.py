@@ -1,6 +1,7 @@
 """Check for the exercise of `book/tasks/question_answering`."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,28 +39,21 @@ def answer(
     return None if lack > threshold else (best.first, best.last)
 
 
-MISTAKES = (
-    (
-        lambda *case: answer(*case, null=max),
-        "you take the highest null score of the windows. The null score is the lowest over the "
-        "windows: one window that finds an answer is enough.",
-    ),
-    (
-        lambda windows, scores, threshold, longest: answer(windows, scores, 0.0, longest),
-        "you ignore the threshold. Compare null score − best score with it, not with 0.",
-    ),
-    (
-        lambda windows, scores, limit, longest: answer(windows, scores, limit, longest - 1),
-        "you leave out the longest answers. From first to last there are last − first + 1 tokens.",
-    ),
-)
-
 #: Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
 #: token, or None.
 check_answer = Check(
     [draw_case(np.random.default_rng(seed)) for seed in range(36)],
     answer,
-    MISTAKES,
+    {
+        "you take the highest null score of the windows. The null score is the lowest over the "
+        "windows: one window that finds an answer is enough.": partial(answer, null=max),
+        "you ignore the threshold. Compare null score − best score with it, not with 0.": (
+            lambda windows, scores, limit, longest: answer(windows, scores, 0.0, longest)
+        ),
+        "you leave out the longest answers. From first to last there are last − first + 1 tokens.": (
+            lambda windows, scores, limit, longest: answer(windows, scores, limit, longest - 1)
+        ),
+    },
     "one window contains the whole answer, and the lowest null score decides.",
     returns="two whole numbers, (first, last), or None",
     read=lambda value: None if value is None else plain([int(place) for place in value]),

@@ -39,28 +39,22 @@ def bare(labels: Labels) -> list[str]:
     return [label.split("(")[0] for label in labels]
 
 
-MISTAKES = (
-    (
-        lambda gold, said, relation: directed_f1(bare(gold), bare(said), relation),
-        "you count an answer with the wrong direction as right. Compare the whole labels.",
-    ),
-    (
-        lambda *case: (directed_f1(*case, way="(e1") + directed_f1(*case, way="(e2")) / 2,
-        "you score each direction as a class of its own and take the mean. The official scorer "
-        "has one score per relation, which counts both directions together.",
-    ),
-    (
-        lambda *case: directed_f1(*case) / 100,
-        "this is a fraction between 0 and 1. Give it in percent.",
-    ),
-)
-
 #: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
 #: directions counted.
 check_directed = Check(
     CASES,
     directed_f1,
-    MISTAKES,
+    {
+        "you count an answer with the wrong direction as right. Compare the "
+        "whole labels.": lambda gold, said, relation: directed_f1(bare(gold), bare(said), relation),
+        "you score each direction as a class of its own and take the mean. The official scorer "
+        "has one score per relation, which counts both directions together.": lambda *case: (
+            (directed_f1(*case, way="(e1") + directed_f1(*case, way="(e2")) / 2
+        ),
+        "this is a fraction between 0 and 1. Give it in percent.": lambda *case: (
+            directed_f1(*case) / 100
+        ),
+    },
     "a wrong direction counts as predicted, but not as right.",
     returns="one number, the F1 in percent",
     read=float,

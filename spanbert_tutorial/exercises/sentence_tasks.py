@@ -38,25 +38,19 @@ def f1(gold: Labels, said: Labels) -> float:
     return 2 * tp / (2 * tp + fp + fn)
 
 
-MISTAKES = (
-    (
-        lambda gold, said: sum(a == b for a, b in zip(gold, said, strict=True)) / len(gold),
-        "this is the accuracy. Always predicting the more frequent label already scores high on "
-        "it.",
-    ),
-    (f1, "you compute F1. It ignores the 0s that were right."),
-    (
-        lambda gold, said: abs(matthews(gold, said)),
-        "you drop the sign. A program that is always wrong gets -1, not 1.",
-    ),
-)
-
 #: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
 #: "1".
 check_matthews = Check(
     CASES,
     matthews,
-    MISTAKES,
+    {
+        "this is the accuracy. Always predicting the more frequent label already scores high on "
+        "it.": lambda gold, said: sum(a == b for a, b in zip(gold, said, strict=True)) / len(gold),
+        "you compute F1. It ignores the 0s that were right.": f1,
+        "you drop the sign. A program that is always wrong gets -1, not 1.": lambda *case: abs(
+            matthews(*case)
+        ),
+    },
     "both types of mistakes count, and a constant prediction gets 0.",
     returns="one number, from -1 to 1",
     read=float,

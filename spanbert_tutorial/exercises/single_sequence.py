@@ -34,26 +34,19 @@ def pack(documents: Documents, n: int) -> list[list[int]]:
     return blocks
 
 
-MISTAKES = (
-    (
-        lambda documents, n: pack([[one for document in documents for one in document]], n),
-        "you put tokens of two documents in one block. Close the block where a document ends.",
-    ),
-    (
-        lambda documents, n: [block for one in documents for block in pack([one], n)[:-1]],
-        "the last block of a document is lost. Close it, however short it is.",
-    ),
-    (
-        lambda documents, n: pack(documents, n + 2),
-        "a block has more than n − 2 tokens: [CLS] and [SEP] need two positions.",
-    ),
-)
-
 #: Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and [SEP].
 check_packing = Check(
     [(made_documents(lengths), n) for lengths, n in LENGTHS],
     pack,
-    MISTAKES,
+    {
+        "you put tokens of two documents in one block. "
+        "Close the block where a document ends.": lambda texts, n: pack([sum(texts, [])], n),
+        "the last block of a document is lost. Close it, however short it is.": lambda texts, n: (
+            sum((pack([one], n)[:-1] for one in texts), [])
+        ),
+        "a block has more than n − 2 tokens: "
+        "[CLS] and [SEP] need two positions.": lambda documents, n: pack(documents, n + 2),
+    },
     "whole sentences of one document, as many as fit between [CLS] and [SEP].",
     returns="a list of blocks, each a list of tokens",
     read=lambda blocks: [plain(list(block)) for block in blocks],

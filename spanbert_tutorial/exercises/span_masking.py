@@ -13,24 +13,20 @@ BUDGETS = [
     ([3], 3),
     ([], 5),
 ]
-CUT_MISTAKES = (
-    (
-        lambda sizes, left: (np.cumsum(sizes) - sizes < left).sum(),
-        "your last word is broken, or exceeds the budget. Check before you take a word.",
-    ),
-    (
-        lambda sizes, left: (np.cumsum(sizes) < left).sum(),
-        "a span may spend the budget to the last token: use ≤, not <.",
-    ),
-    (lambda sizes, left: min(left, sum(sizes)), "that is a number of tokens. Count words."),
-)
 
 #: Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
 #: left.
 check_cut = Check(
     BUDGETS,
     lambda sizes, left: (np.cumsum(sizes) <= left).sum(),
-    CUT_MISTAKES,
+    {
+        "your last word is broken, or exceeds the budget. Check "
+        "before you take a word.": lambda sizes, left: (np.cumsum(sizes) - sizes < left).sum(),
+        "a span may spend the budget to the last token: use ≤, not <.": lambda sizes, left: (
+            np.cumsum(sizes) < left
+        ).sum(),
+        "that is a number of tokens. Count words.": lambda sizes, left: min(left, sum(sizes)),
+    },
     "the span ends after the last whole word that fits.",
     returns="one number: how many words fit",
     read=float,

@@ -45,24 +45,20 @@ def clusters(words: list[str], stop: set[str], longest_first: bool = True) -> Cl
 
 
 ALONE = "you let a cluster have stop words alone. At least one word must be no stop word"
-MISTAKES = (
-    (lambda words, stop: clusters(words, set()), f"{ALONE}."),
-    (
-        lambda words, stop: clusters([word.lower() for word in words], set()),
-        f"{ALONE}; and you count copies that differ in a capital letter. Compare letter by letter.",
-    ),
-    (
-        lambda words, stop: clusters(words, stop, longest_first=False),
-        "you let short spans choose first, so names come apart. Let the longest choose first.",
-    ),
-)
 
 #: Prints whether `attempt(words, stop)` gives the clusters, each a list of (first, last), in any
 #: order.
 check_clusters = Check(
     [(text.split(), STOP) for text in TEXTS],
     clusters,
-    MISTAKES,
+    {
+        f"{ALONE}.": lambda words, stop: clusters(words, set()),
+        f"{ALONE}; and you count copies that differ in a capital letter. Compare letter by letter.": (
+            lambda words, stop: clusters([word.lower() for word in words], set())
+        ),
+        "you let short spans choose first, so names come apart. Let "
+        "the longest choose first.": lambda words, stop: clusters(words, stop, longest_first=False),
+    },
     "the longest choose first, no word is in two spans, and each cluster has two or more.",
     returns="a list of clusters, each a list of (first, last), like [[(1, 2), (10, 11)]]",
     read=lambda value: sorted(sorted(plain(span) for span in cluster) for cluster in value),

@@ -30,24 +30,18 @@ def with_sets(prediction: str, gold: str) -> float:
     return 2 * len(words & wanted) / (len(words) + len(wanted))
 
 
-MISTAKES = (
-    (
-        with_sets,
-        "you count a repeated word once. The words of an answer are a multiset: use `Counter`, "
-        "not `set`.",
-    ),
-    (
-        lambda prediction, gold: float(normalize(prediction) == normalize(gold)),
-        "this is the exact match. F1 counts the words that both share.",
-    ),
-    (lambda *case: 100 * f1(*case), "this is in percent. Give a number from 0 to 1."),
-)
-
 #: Prints whether `attempt(prediction, gold)` gives the F1 of two texts.
 check_f1 = Check(
     CASES,
     f1,
-    MISTAKES,
+    {
+        "you count a repeated word once. "
+        "The words of an answer are a multiset: use `Counter`, not `set`.": with_sets,
+        "this is the exact match. F1 counts the words that both share.": lambda one, two: float(
+            normalize(one) == normalize(two)
+        ),
+        "this is in percent. Give a number from 0 to 1.": lambda *case: 100 * f1(*case),
+    },
     "each word counts as often as both sides have it, and empty sides are handled.",
     returns="one number, from 0 to 1",
     read=float,

@@ -16,26 +16,21 @@ SPLITS = [
     ("", ROWS),
 ]
 
-SPLIT_MISTAKES = (
-    (
-        lambda *case: [token.strip("#") for token in split_word(*case)],
-        "you left out ##: those that do not begin the word carry ##.",
-    ),
-    (
-        lambda word, vocabulary: split_word(word, vocabulary) if word else [],
-        "the empty word has no tokens, so it is unknown: return [UNK].",
-    ),
-    (
-        lambda word, vocabulary: ["[UNK]"] if word not in vocabulary else [word],
-        "you only look up whole words. Look for the longest match at each position.",
-    ),
-)
 
 #: Prints whether `attempt(word, vocabulary)` divides a word, longest match first.
 check_split = Check(
     SPLITS,
     split_word,
-    SPLIT_MISTAKES,
+    {
+        "you left out ##: those that do not begin the word carry ##.": lambda *case: [
+            token.strip("#") for token in split_word(*case)
+        ],
+        "the empty word has no tokens, so it is unknown: return [UNK].": lambda word, vocabulary: (
+            split_word(word, vocabulary) if word else []
+        ),
+        "you only look up whole words. Look for the longest match at "
+        "each position.": lambda word, vocabulary: ["[UNK]"] if word not in vocabulary else [word],
+    },
     "the longest match first, ## inside the word, and [UNK] for the whole word when a match is "
     "missing.",
     returns="a list of tokens, such as ['rower', '##s']",

@@ -27,9 +27,8 @@ class ClusterText:
     ) -> None:
         self.words = list(words)
         self.labels = list(enumerate(labels, start=1))
-        several = [cluster for cluster in clusters if len(cluster) > 1]
-        numbered = [(number, cluster) for number, cluster in enumerate(several, start=1)]
-        numbered += [(0, cluster) for cluster in clusters if len(cluster) == 1]
+        numbers = iter(range(1, len(clusters) + 1))
+        numbered = [(next(numbers) if len(cluster) > 1 else 0, cluster) for cluster in clusters]
         mentions = ((span, number) for number, cluster in numbered for span in cluster)
         self.mentions = sorted(mentions, key=lambda one: (one[0][0], -one[0][1]))
 

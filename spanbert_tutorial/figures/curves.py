@@ -54,7 +54,20 @@ def draw_intervals(
         axis.errorbar(mean, -row, xerr=[[below], [above]], fmt="o", capsize=4, color="C0")
         told.append(f"{name} {mean:.3g} ({mean - below:.3g} to {mean + above:.3g})")
     axis.axvline(0, color="0.5", linewidth=1)
-    axis.set_yticks(-np.arange(len(rows)), list(rows))
+    # each line of a name is a text of its own, so that it ends at the axis in every font
+    axis.set_yticks(-np.arange(len(rows)), [""] * len(rows))
+    for row, name in enumerate(rows):
+        lines = name.split("\n")
+        for place, line in enumerate(lines):
+            axis.annotate(
+                line,
+                (0, -row),
+                xycoords=axis.get_yaxis_transform(),
+                xytext=(-7, 12 * ((len(lines) - 1) / 2 - place)),
+                textcoords="offset points",
+                ha="right",
+                va="center_baseline",
+            )
     axis.set_ylim(0.4 - len(rows), 0.6)
     # in the middle of the figure: long names leave the axis little room
     figure.supxlabel(across, fontsize="medium")

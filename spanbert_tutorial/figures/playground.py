@@ -36,11 +36,9 @@ class AnswerPanel:
         threshold: float = 0.0,
         gold: Sequence[str] | None = None,
     ) -> None:
-        self.question = question
-        self.context = context
+        self.question, self.context = question, context
         self.candidates = list(candidates)
-        self.null_score = null_score
-        self.threshold = threshold
+        self.null_score, self.threshold = null_score, threshold
         self.gold = None if gold is None else "; ".join(gold) or "(no answer)"
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 
@@ -29,9 +29,7 @@ class Predictions:
         sbo: Sequence[Guesses],
     ) -> None:
         self.strip = strip
-        self.answers = list(answers)
-        self.mlm = list(mlm)
-        self.sbo = list(sbo)
+        self.answers, self.mlm, self.sbo = list(answers), list(mlm), list(sbo)
 
     def right(self, head: str) -> tuple[int, int]:
         """How many first predictions of the head, "mlm" or "sbo", are right, and how many it
@@ -42,11 +40,10 @@ class Predictions:
 
     def _lines(self) -> list[tuple[str, list[str], list[str]]]:
         """(name of the line, predictions of the MLM head, predictions of the SBO head)."""
-        sbo = self.sbo or [()] * len(self.answers)
-        lines = enumerate(zip(self.answers, self.mlm, sbo, strict=True), start=1)
+        rows = zip(self.answers, self.mlm, self.sbo or [()] * len(self.answers), strict=True)
         return [
-            (f"p{place} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
-            for place, (answer, by_mlm, by_sbo) in lines
+            (f"p{place} {answer}", *(_written(head, answer) for head in heads))
+            for place, (answer, *heads) in enumerate(rows, start=1)
         ]
 
     def __repr__(self) -> str:
@@ -90,15 +87,14 @@ def mask_and_predict(
     """
     words = split_words(text)
     parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
-    before, masked, after = (
-        sum(some, []) for some in (parts[: first - 1], parts[first - 1 : last], parts[last:])
-    )
+    cuts = parts[: first - 1], parts[first - 1 : last], parts[last:]
+    before, masked, after = (sum(some, []) for some in cuts)
     tokens = before + masked + after
-    if not 1 <= first <= last <= len(words) or len(tokens) > LONGEST:
-        raise InputError(
-            f"the text has {len(words)} words and {len(tokens)} tokens: "
-            f"give at least {last} words and at most {LONGEST} tokens."
-        )
+    require(
+        1 <= first <= last <= len(words) and len(tokens) <= LONGEST,
+        f"the text has {len(words)} words and {len(tokens)} tokens: give at least {last} words and "
+        f"at most {LONGEST} tokens.",
+    )
     seen = [*words[: first - 1], *["[MASK]"] * len(masked), *words[last:]]
     (filled,) = fill_masks(model, wordpiece, " ".join(seen), top)
     start, end = len(before), len(before) + len(masked)

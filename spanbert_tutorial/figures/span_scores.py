@@ -115,17 +115,15 @@ def pair_matrix(
         picture.text(left - 8, top + middle + 4, token, anchor="end", size=12)
         picture.text(left + middle + 4, top - 8, token, anchor="start", size=12, turned=True)
     for a, b in np.ndindex(n, n):
-        kind = (
-            "best" if (a, b) == best else "null" if a == b == 0 else "span" if legal[a, b] else ""
-        )
+        kind = "null" if a == b == 0 else "span" if legal[a, b] else ""
+        kind = "best" if (a, b) == best else kind
         x, y = left + CELL * b, top + CELL * a
         picture.rectangle(x + 2, y + 2, CELL - 4, CELL - 4, LOOKS[kind], 3)
         if kind:
             score = f"{starts[a] + ends[b]:g}"
             picture.text(x + CELL / 2, y + CELL / 2 + 4.5, score, bold=kind == "best")
-    for place, (kind, words) in enumerate(
-        (("best", "best span"), ("null", "null score"), ("", "no span"))
-    ):
+    legend = {"best": "best span", "null": "null score", "": "no span"}
+    for place, (kind, words) in enumerate(legend.items()):
         x = 20 + 116 * place
         picture.rectangle(x, top + side + 22, 16, 16, LOOKS[kind], 3)
         picture.text(x + 22, top + side + 35, words, anchor="start", size=12)

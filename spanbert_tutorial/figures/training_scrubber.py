@@ -42,17 +42,16 @@ def training_scrubber(
     frames = len(steps)
 
     says = [_says(place, step, losses, attention, gaps) for place, step in enumerate(steps)]
-    description = (
-        f"Loss, attention by distance and {len(gaps)} filled gaps at steps {steps[0]} to "
-        f"{steps[-1]}. {says[0]}"
-    )
+    shown = f"Loss, attention by distance and {len(gaps)} filled gaps"
+    description = f"{shown} at steps {steps[0]} to {steps[-1]}. {says[0]}"
     size = (WIDTH, GAPS + 8 + ROW * len(gaps))
     picture = MovingDiagram(*size, "A training, step by step", description, frames=frames)
-    for y, title, note in (
-        (13, "loss", "in nats, on held-out text"),
-        (202, "attention of a gap", "by distance; orange: its neighbors"),
-        (GAPS - 12, "gaps", "and the top predictions for them"),
-    ):
+    heads = {
+        13: ("loss", "in nats, on held-out text"),
+        202: ("attention of a gap", "by distance; orange: its neighbors"),
+        GAPS - 12: ("gaps", "and the top predictions for them"),
+    }
+    for y, (title, note) in heads.items():
         picture.text(2, y, title, anchor="start", bold=True)
         picture.text(WIDTH - 2, y, note, anchor="end", size=12, soft=True)
     _curves(picture, steps, losses, landmarks)
@@ -133,9 +132,8 @@ def _bars(picture: MovingDiagram, left: float, name: str, weights: np.ndarray, u
         high = [round(unit * weight, 1) for weight in weights[:, place].tolist()]
         size = {"width": 7, "y": [round(CHART - one, 1) for one in high], "height": high}
         fill = COLORS["boundary"] if beside else "currentColor"
-        picture.part(
-            "rect", x=left + 9 * place, **size, fill=fill, fill_opacity=1 if beside else 0.55
-        )
+        looks = {"fill": fill, "fill_opacity": 1 if beside else 0.55}
+        picture.part("rect", x=left + 9 * place, **size, **looks)
     end = left + 9 * weights.shape[1] - 2
     picture.line((left, CHART + 0.5), (end, CHART + 0.5))
     for place, text in ((0, f"−{middle}"), (middle, "0"), (2 * middle, f"{middle}")):

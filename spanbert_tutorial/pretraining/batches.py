@@ -15,7 +15,7 @@ from spanbert_tutorial.bert.inputs import NO_TARGET, collate
 from spanbert_tutorial.bert.masking import Blocks, MaskedBlocks, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.processes import processes
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
@@ -61,22 +61,19 @@ class PretrainingData:
         self.objective.masking.check(self.corpus.labeled)
         task = self.objective.paired
         room = self.max_length - (2 if task is None else 3)  # beside [CLS] and [SEP]
-        if room <= 1:
-            raise InputError(
-                f"a length of {self.max_length} leaves no room beside [CLS] and [SEP]: give at least 8."
-            )
+        require(
+            room > 1,
+            f"a length of {self.max_length} leaves no room beside [CLS] and [SEP]: give at least 8.",
+        )
+        found: Any
         if task is None:
-            blocks = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
-            self.segments = [blocks.ranges]
-            self.labels = None
-            self.report = blocks.report
+            found = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
+            self.segments, self.labels = [found.ranges], None
         else:
-            # the pairs are drawn once, from a fixed stream, so that they do not depend on the order
-            # of training
-            pairs = task.pairs(self.corpus, room, np.random.default_rng(0))
-            self.segments = [pairs.first, pairs.second]
-            self.labels = pairs.labels
-            self.report = pairs.report
+            # drawn once, from a fixed stream, so that they do not depend on the order of training
+            found = task.pairs(self.corpus, room, np.random.default_rng(0))
+            self.segments, self.labels = [found.first, found.second], found.labels
+        self.report = found.report
 
     def __len__(self) -> int:
         return len(self.segments[0])
@@ -108,14 +105,12 @@ class PretrainingData:
             batch |= task.targets(segments, labels)
         return batch
 
-    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
-        """What the losses of a batch are means over, by the names that `PretrainingModel` looks
-        for."""
-        counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
-        return {"masked_count": len(batch["masked_positions"]), **counts}
-
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-        return share(batch, process, processes, self.counts(batch))
+        """The part of a batch that one of several processes takes."""
+        # what the losses are means over, by the names that `PretrainingModel` looks for
+        counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
+        counts["masked_count"] = len(batch["masked_positions"])
+        return share(batch, process, processes, counts)
 
 
 def mask_blocks(
@@ -177,11 +172,11 @@ class Batches:
         state = processes()
         self.process = state.process_index
         self.processes = state.num_processes
-        if data.batch_size % self.processes:
-            raise InputError(
-                f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: "
-                "give a --batch-size that they divide."
-            )
+        require(
+            data.batch_size % self.processes == 0,
+            f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: "
+            "give a --batch-size that they divide.",
+        )
         self.new_epoch()
 
     def new_epoch(self) -> None:
@@ -189,9 +184,8 @@ class Batches:
         order = self.rng.permutation(len(self.data))
         size = self.data.batch_size
         if self.data.by_length:
-            self.order = grouped_by_length(
-                order, self.data.lengths(), size, self.data.max_length, self.rng
-            )
+            lengths, most = self.data.lengths(), self.data.max_length
+            self.order = grouped_by_length(order, lengths, size, most, self.rng)
         else:
             self.order = [order[start : start + size] for start in range(0, len(order), size)]
         self.at = 0
@@ -226,15 +220,15 @@ class MixedData:
     parts: Mapping[str, PretrainingData]
     shares: Mapping[str, float]
 
-    def batches(self, rng: np.random.Generator) -> "InTurn":
+    def batches(self, rng: np.random.Generator) -> "Interleaved":
         """Batches without end, which can be stopped and continued; each part has draws of its
         own."""
         generators = rng.spawn(len(self.parts))
         parts = zip(self.parts.items(), generators, strict=True)
-        return InTurn({name: data.batches(own) for (name, data), own in parts}, self.shares)
+        return Interleaved({name: data.batches(own) for (name, data), own in parts}, self.shares)
 
 
-class InTurn:
+class Interleaved:
     """Batches of several objectives in turn, without end: the next is of the one that is furthest
     behind its share (the first of equal ones). It knows its place, as `Batches` does."""
 
@@ -244,7 +238,7 @@ class InTurn:
         self.taken = dict.fromkeys(parts, 0)
         self.last = ""
 
-    def __iter__(self) -> "InTurn":
+    def __iter__(self) -> "Interleaved":
         return self
 
     def __next__(self) -> dict[str, Tensor]:

@@ -51,16 +51,10 @@ def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[st
 
 def model_state(model: PretrainingModel) -> dict[str, Tensor]:
     """All weights of a model under transformers' names, ready to be stored."""
-    return {
-        name: weight.detach().cpu().contiguous() for name, weight in checkpoint_names(model).items()
-    }
-
-
-def checkpoint_names(model: PretrainingModel) -> dict[str, Tensor]:
-    """All weights of a model under transformers' names, where they are."""
-    state = {name: weight for name, weight in model.state_dict().items() if not name.endswith(TIED)}
-    encoder = rename(state, [("encoder.", "")])
-    return to_huggingface_names(encoder, prefix="bert.") | rename(state, head_names(model))
+    weights = {name: w for name, w in model.state_dict().items() if not name.endswith(TIED)}
+    state = to_huggingface_names(rename(weights, [("encoder.", "")]), prefix="bert.")
+    state |= rename(weights, head_names(model))
+    return {name: weight.detach().cpu().contiguous() for name, weight in state.items()}
 
 
 def check_output(folder: str | Path) -> Path:

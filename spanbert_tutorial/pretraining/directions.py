@@ -29,6 +29,7 @@ from spanbert_tutorial.pretraining.model import (
 )
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.pretraining.train import TrainingConfig, train
+from spanbert_tutorial.spanbert.names import with_specials
 from spanbert_tutorial.spanbert.single_sequence import (
     single_sequence_blocks,
 )
@@ -175,16 +176,9 @@ def padded_batch(
 ) -> dict[str, Tensor]:
     """Rows of ids as one batch, with [CLS] and [SEP]: input_ids [B,n],
     attention_mask bool [B,n]."""
-    framed = [
-        torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id])
-        for row in rows
-    ]
-    input_ids = nn.utils.rnn.pad_sequence(
-        framed, batch_first=True, padding_value=tokens.pad_id
-    )
-    lengths = torch.tensor([len(row) for row in framed])
-    attention_mask = torch.arange(input_ids.shape[1]) < lengths[:, None]
-    return {"input_ids": input_ids, "attention_mask": attention_mask}
+    names = ("input_ids", "attention_mask")
+    arrays = map(torch.from_numpy, with_specials(list(rows), tokens))
+    return dict(zip(names, arrays, strict=True))
 
 
 def scored_tokens(

@@ -61,19 +61,16 @@ def batch_metrics(
     hidden = model.encode(batch)
     losses = {name: loss.item() for name, loss in pretraining_losses(model, hidden, batch).items()}
     right = masked_logits(model, hidden, batch).argmax(-1) == masked_labels(batch)
-    figures = losses | {"accuracy": right.float().mean().item()}
+    metrics = losses | {"accuracy": right.float().mean().item()}
     if tables is not None:
-        figures |= tables.losses(*masked_tokens(batch))
-    counted = {name: (value, len(right)) for name, value in figures.items()}
+        metrics |= tables.losses(*masked_tokens(batch))
+    counted = {name: (value, len(right)) for name, value in metrics.items()}
     for task in model.tasks:
-        if task.loss_name in losses:
-            count = task.count(batch)
-            tokens = task.predicted_tokens(batch)
-            counted[task.loss_name] = losses[task.loss_name], count
+        if (name := task.loss_name) in losses:
+            count, tokens = task.count(batch), task.predicted_tokens(batch)
+            counted[name] = losses[name], count
             reached = tables.losses(*tokens) if tables is not None and tokens is not None else {}
-            counted |= {
-                f"{task.loss_name}_{name}": (value, count) for name, value in reached.items()
-            }
+            counted |= {f"{name}_{table}": (value, count) for table, value in reached.items()}
     return counted
 
 
@@ -84,8 +81,6 @@ def masked_tokens(batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
 
 
 WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
-
-
 GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.engine.processes import processes
-from spanbert_tutorial.pretraining.batches import INPUTS, Batches, InTurn, target_columns
+from spanbert_tutorial.pretraining.batches import INPUTS, Batches, Interleaved, target_columns
 from spanbert_tutorial.pretraining.presets import Run
 
 
@@ -30,10 +30,10 @@ def compiling_pays(run: Run) -> bool:
     return known and importlib.util.find_spec("triton") is not None and run.size != "tiny"
 
 
-def with_fixed_shapes(batches: Batches | InTurn) -> Batches | InTurn:
+def with_fixed_shapes(batches: Batches | Interleaved) -> Batches | Interleaved:
     """The same batches with the same draws, from here on padded. The last batch of an epoch keeps
     its number of rows, so there are two shapes for each objective."""
-    for source in batches.parts.values() if isinstance(batches, InTurn) else (batches,):
+    for source in batches.parts.values() if isinstance(batches, Interleaved) else (batches,):
         data = source.data
         targets = data.objective.masking.budget(data.max_length) + 1  # ⌈⌉ in each of two segments
         source.ready = partial(padded, length=data.max_length, targets=targets)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spanbert_tutorial.engine.device import steps_between_readings
-from spanbert_tutorial.errors import InputError, is_number, is_whole, require, shown
+from spanbert_tutorial.errors import is_number, is_whole, require, shown
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 from spanbert_tutorial.pretraining.train import TrainingConfig
 
@@ -56,11 +56,10 @@ class Run:
         )
 
     def recipe(self) -> TrainingConfig:
-        rising = max(1, int(self.warmup * self.steps))
         return TrainingConfig(
             self.steps,
             self.peak_learning_rate,
-            rising,
+            warmup_steps=max(1, int(self.warmup * self.steps)),
             accumulate=self.accumulate,
             betas=(0.9, self.beta2),
             epsilon=self.epsilon,
@@ -72,12 +71,9 @@ class Run:
 Settings = dict[str, Any]  # of fields of `Run`
 
 AS_BERT: Settings = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
-
-
 # The initializer range is a little above BERT's 0.02: the model is narrower than base.
 MINI: Settings = {"initializer_range": 0.03, "by_length": True}
-
-
+MIDDLE: Settings = {"max_length": 128, "batch_size": 64}
 # BERT §A.2 and SpanBERT §4.2: 256 inputs of at most 512 tokens a step, in parts that a graphics
 # card holds (here as many tokens, in inputs of about equal length), and a warm-up of 10,000 steps.
 AS_PAPERS: Settings = AS_BERT | {
@@ -96,17 +92,8 @@ PAPERS = {"token": BERT, "span": SPANBERT}  # by the unit of the objective, for 
 # What each size starts from; see `preset`.
 RUNS = {
     "tiny": Run(),
-    "mini": Run(
-        size="mini", steps=5_000, max_length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI
-    ),
-    "small": Run(
-        size="small",
-        steps=50_000,
-        max_length=128,
-        batch_size=64,
-        peak_learning_rate=5e-4,
-        **AS_BERT,
-    ),
+    "mini": Run(size="mini", steps=5_000, peak_learning_rate=1.5e-3, **MIDDLE, **MINI),
+    "small": Run(size="small", steps=50_000, peak_learning_rate=5e-4, **MIDDLE, **AS_BERT),
     "base": Run(size="base", batch_size=32, accumulate=8, **AS_PAPERS),
     "large": Run(size="large", batch_size=16, accumulate=16, **AS_PAPERS),
 }
@@ -117,7 +104,6 @@ def preset(size: str, objective: str) -> Run:
     values. base and large have SpanBERT's recipe where spans are hidden, else BERT's. Raises
     InputError for an unknown size or objective."""
     unit = objective_or_mixture(objective).unit
-    if size not in RUNS:
-        raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
+    require(size in RUNS, f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
     recipe: Settings = PAPERS[unit] if size in ("base", "large") else {}
     return replace(RUNS[size], objective=objective, **recipe)

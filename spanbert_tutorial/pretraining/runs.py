@@ -18,8 +18,8 @@ from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import any_process
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.engine.stream import Stream
-from spanbert_tutorial.errors import InputError, require
-from spanbert_tutorial.pretraining.batches import Batches, InTurn, MixedData, PretrainingData
+from spanbert_tutorial.errors import require
+from spanbert_tutorial.pretraining.batches import Batches, Interleaved, MixedData, PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
 from spanbert_tutorial.pretraining.fixed_shapes import compiled, with_fixed_shapes
@@ -39,11 +39,11 @@ def new_model(
     changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
-    if run.max_length > config.max_position_embeddings:
-        raise InputError(
-            f"a length of {run.max_length} is over {config.max_position_embeddings} positions: give "
-            f"less."
-        )
+    most = config.max_position_embeddings
+    require(
+        run.max_length <= most,
+        f"a length of {run.max_length} is over {most} positions: give less.",
+    )
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = PretrainingModel(config, objective or objective_or_mixture(run.objective))
@@ -52,28 +52,21 @@ def new_model(
     return model
 
 
-def training_data(run: Run, text: EncodedText) -> PretrainingData:
-    return blocks_of(run, text, Objective.named(run.objective))
-
-
-def blocks_of(run: Run, text: EncodedText, objective: Objective) -> PretrainingData:
-    """The blocks of a run with another objective than its own."""
-    return PretrainingData(
-        text.train,
-        text.wordpiece,
-        objective,
-        run.max_length,
-        run.batch_size,
-        by_length=run.by_length,
-    )
+def training_data(
+    run: Run, text: EncodedText, objective: Objective | None = None
+) -> PretrainingData:
+    """The blocks of a run; objective: another one than its own."""
+    own = objective or Objective.named(run.objective)
+    shape = run.max_length, run.batch_size, run.by_length
+    return PretrainingData(text.train, text.wordpiece, own, *shape)
 
 
 def data_of(run: Run, text: EncodedText) -> PretrainingData | MixedData:
     """What the run trains on: blocks of one objective, or of several that take turns."""
     objective = objective_or_mixture(run.objective)
     if isinstance(objective, Objective):
-        return blocks_of(run, text, objective)
-    parts = {name: blocks_of(run, text, part) for name, part in objective.parts.items()}
+        return training_data(run, text, objective)
+    parts = {name: training_data(run, text, part) for name, part in objective.parts.items()}
     return MixedData(parts, objective.shares)
 
 
@@ -117,7 +110,7 @@ def pretrain(
 @contextmanager
 def prepared(
     run: Run, text: EncodedText, model: PretrainingModel, compiling: bool
-) -> Iterator[Batches | InTurn]:
+) -> Iterator[Batches | Interleaved]:
     """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
     data = data_of(run, text)
@@ -136,26 +129,21 @@ class Rehearsed(Exception):
 
 class Rehearsal(Hook):
     """Ends a run after a warm-up, in which kernels are chosen or compiled, and a part that is
-    timed, each of `REHEARSAL` seconds, or of so many steps. `marks`: seconds, steps and tokens (of
-    all processes) at the readings since the warm-up."""
+    timed, each of `REHEARSAL` seconds, or of so many steps. marks: seconds, steps and tokens (of
+    all processes) at the start and at the end of each."""
 
     def __init__(self, steps: int | None):
         self.steps = steps
-        self.began = time.monotonic()
-        self.marks: list[tuple[float, int, int]] = []
+        self.marks: list[tuple[float, int, int]] = [(time.monotonic(), 0, 0)]
 
     def on_log(self, state: TrainingState) -> None:
         now, done = time.monotonic(), state.history.done
-        first = self.marks[0] if self.marks else (self.began, 0, 0)
-        enough = now - first[0] > REHEARSAL if self.steps is None else done - first[1] >= self.steps
-        if self.marks or any_process(enough):
+        began, first, _ = self.marks[-1]
+        enough = now - began > REHEARSAL if self.steps is None else done - first >= self.steps
+        if any_process(enough):
             self.marks.append((now, done, state.batches.taken()[0]))
-        if len(self.marks) > 1 and any_process(enough):
+        if len(self.marks) > 2:
             raise Rehearsed
-
-    def step(self) -> tuple[float, float]:
-        (began, first, before), (ended, last, tokens) = self.marks[0], self.marks[-1]
-        return (ended - began) / (last - first), (tokens - before) / (last - first)
 
 
 def rehearse(
@@ -179,5 +167,7 @@ def rehearse(
         suppress(Rehearsed),
     ):
         train(model, stream, config, [clock])
-    seconds, tokens = (run.accumulate * number for number in clock.step())
-    return sum(weight.numel() for weight in model.parameters()), seconds, tokens
+    taken, steps, tokens = np.subtract(clock.marks[2], clock.marks[1])
+    each = run.accumulate / steps
+    parameters = sum(weight.numel() for weight in model.parameters())
+    return parameters, float(taken * each), float(tokens * each)

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import torch
 import torch.nn.functional as F
@@ -35,6 +35,7 @@ from spanbert_tutorial.bert.weights import (
     to_huggingface_names,
 )
 from spanbert_tutorial.errors import require
+from spanbert_tutorial.relatives.albert import FactorizedEmbeddings
 
 # Layers, H, heads, E. ELECTRA §3.2 to §3.4 and appendix A; tiny and mini are this book's.
 SIZES = {
@@ -45,7 +46,9 @@ SIZES = {
     "large": (24, 1024, 16, 1024),
 }
 SIZE_FIELDS = (
-    *("num_hidden_layers", "hidden_size", "num_attention_heads"),
+    "num_hidden_layers",
+    "hidden_size",
+    "num_attention_heads",
     "embedding_size",
 )
 
@@ -101,32 +104,16 @@ class ElectraConfig(EncoderConfig):
             divisor > 0 and self.hidden_size % divisor == 0,
             f"hidden_size {self.hidden_size} cannot be divided by {divisor}: take another divisor.",
         )
+        wide, heads = self.intermediate_size, self.num_attention_heads
         return replace(
             self,
             hidden_size=self.hidden_size // divisor,
-            num_attention_heads=self.num_attention_heads // divisor
-            or 1,
-            intermediate_size=self.intermediate_size // divisor or 1,
+            num_attention_heads=max(1, heads // divisor),
+            intermediate_size=max(1, wide // divisor),
         )
 
 
 # --- the two encoders with their heads ----------------------------------------------
-
-
-class ProjectedEmbeddings(Embeddings):
-    """BERT's embeddings, E wide; where E is not H, a linear layer makes them H wide."""
-
-    def __init__(self, config: ElectraConfig) -> None:
-        E, H = config.embedding_size, config.hidden_size
-        super().__init__(config, E)
-        same = E == H
-        self.project = nn.Identity() if same else nn.Linear(E, H)
-
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor | None
-    ) -> Tensor:
-        vectors = super().forward(input_ids, token_type_ids)  # [B,n,E]
-        return self.project(vectors)  # [B,n,H]
 
 
 class ElectraEncoder(BertEncoder):
@@ -144,7 +131,12 @@ class ElectraEncoder(BertEncoder):
     ) -> None:
         nn.Module.__init__(self)
         self.config = config
-        self.embeddings = ProjectedEmbeddings(config)
+        E, H = config.embedding_size, config.hidden_size
+        self.embeddings = (
+            Embeddings(config, E)
+            if E == H
+            else FactorizedEmbeddings(cast(Any, config))
+        )
         self.layers = nn.ModuleList(
             Layer(config) for _ in range(config.num_hidden_layers)
         )
@@ -155,10 +147,8 @@ class ElectraEncoder(BertEncoder):
         self.add_module(self.head, head)
 
     @staticmethod
-    def new_head(
-        config: ElectraConfig, embedding_weight: Tensor
-    ) -> nn.Module:
-        """An untrained head; embedding_weight: [V,E] of the encoder, for heads that use it."""
+    def new_head(config: ElectraConfig, words: Tensor) -> nn.Module:
+        """An untrained head; words: the embeddings [V,E], for heads that use them."""
         raise NotImplementedError
 
     @classmethod
@@ -235,9 +225,7 @@ class ElectraDiscriminator(ElectraEncoder):
     replaced_token_head: ReplacedTokenHead
 
     @staticmethod
-    def new_head(
-        config: ElectraConfig, embedding_weight: Tensor
-    ) -> nn.Module:
+    def new_head(config: ElectraConfig, words: Tensor) -> nn.Module:
         return ReplacedTokenHead(config.hidden_size)
 
 
@@ -249,11 +237,9 @@ class ElectraGenerator(ElectraEncoder):
     masked_language_model: MaskedLanguageModelHead
 
     @staticmethod
-    def new_head(
-        config: ElectraConfig, embedding_weight: Tensor
-    ) -> nn.Module:
+    def new_head(config: ElectraConfig, words: Tensor) -> nn.Module:
         return MaskedLanguageModelHead(
-            config.hidden_size, embedding_weight, config.layer_norm_eps
+            config.hidden_size, words, config.layer_norm_eps
         )
 
     @classmethod

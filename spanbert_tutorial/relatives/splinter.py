@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from spanbert_tutorial.bert.encoder import (
 )
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
-from spanbert_tutorial.errors import InputError, require, shown
+from spanbert_tutorial.errors import require, shown
 
 QUESTION = "[QUESTION]"
 MAX_TOKENS = 10  # of a span
@@ -60,14 +60,10 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     small vocabulary, which cuts "into" in two, changes nothing.
     Raises InputError for a text that is not cut into tokens, or tokens that are no text.
     """
-    require(
-        not isinstance(tokens, str),
-        f"tokens is the text {shown(tokens)}: give a list of its tokens.",
-    )
-    require(
-        all(isinstance(token, str) for token in tokens),
-        f"tokens are {shown(tokens)}: give them as text, not as ids.",
-    )
+    mend = "give a list of tokens, each as text"
+    fits = not isinstance(tokens, str)
+    fits = fits and all(isinstance(token, str) for token in tokens)
+    require(fits, f"tokens is {shown(tokens)}: {mend}.")
     starts = [not token.startswith("##") for token in tokens]
     starts.append(True)  # the end ends a word
     counts = Counter(tokens)
@@ -311,11 +307,11 @@ class Splinter(nn.Module):
                 HEAD_NAMES.get(part, part) for part in name.split(".")
             ]
             there = ".".join(["splinter_qass", *parts])
-            found = others.get(there)
-            if found is None or found.shape != weight.shape:
-                raise InputError(
-                    f"{source} lacks the weight {there} of the shape {tuple(weight.shape)}: "
-                    "take a complete SPLINTER checkpoint."
-                )
+            found: Any = others.get(there)
+            require(
+                found is not None and found.shape == weight.shape,
+                f"{source} lacks the weight {there} of the shape {tuple(weight.shape)}: take a "
+                "complete SPLINTER checkpoint.",
+            )
             weight.data.copy_(found)
         return model.eval()

@@ -94,15 +94,6 @@ def tokens_of(block: Block, name: Name) -> tuple[int, ...]:
     return tuple(block.ids[name.first : name.last + 1].tolist())
 
 
-def gaps(blocks: Iterable[Block]) -> list[Gap]:
-    """Each name of each block, masked in turn."""
-    return [
-        Gap(block, name, where(block, name))
-        for block in blocks
-        for name in block.names
-    ]
-
-
 def where(block: Block, name: Name) -> str:
     """Whether the block names the same thing once more, and how."""
     same = [
@@ -153,7 +144,8 @@ def known_names(
 
 def asked(blocks: Iterable[Block], known: Known) -> list[Gap]:
     """The gaps whose name is one of at least two candidates."""
-    return [x for x in gaps(blocks) if place(x, known) is not None]
+    gaps = [Gap(b, x, where(b, x)) for b in blocks for x in b.names]
+    return [gap for gap in gaps if place(gap, known) is not None]
 
 
 def place(gap: Gap, known: Known) -> int | None:

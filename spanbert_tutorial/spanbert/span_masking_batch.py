@@ -14,6 +14,7 @@ from bisect import bisect
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from spanbert_tutorial.bert.masking import select_rows
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric
@@ -21,7 +22,7 @@ from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometr
 
 @select_rows.register
 def select_spans(
-    scheme: SpanMasking, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator
+    scheme: SpanMasking, word_starts: np.ndarray, lengths: np.ndarray, rng: Generator
 ) -> np.ndarray:
     """What `SpanMasking.select_batch` does once it has checked. Returns bool [B,n]."""
     if not word_starts.size:
@@ -47,11 +48,7 @@ def select_spans(
 
 
 def more_words(
-    masked: np.ndarray,
-    sizes: np.ndarray,
-    left: int,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
+    masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: Generator
 ) -> None:
     """`span_masking.mask_words` of one row that has masked words already, bool [words], written to.
     left: tokens of its budget."""
@@ -68,11 +65,7 @@ def more_words(
 
 
 def more_tokens(
-    masked: np.ndarray,
-    sizes: np.ndarray,
-    left: int,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
+    masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: Generator
 ) -> None:
     """`span_masking.mask_tokens` of one row that has masked tokens already, bool [n], written
     to."""
@@ -129,7 +122,7 @@ def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> Words:
 
 
 def mask_words(
-    words: Words, budgets: np.ndarray, cumulated: np.ndarray, rng: np.random.Generator
+    words: Words, budgets: np.ndarray, cumulated: np.ndarray, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The paper's mode: which words are masked, bool [words], and what is left of each budget, int
     [B].
@@ -149,11 +142,7 @@ def mask_words(
 
 
 def mask_tokens(
-    words: Words,
-    lengths: np.ndarray,
-    budgets: np.ndarray,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
+    words: Words, lengths: np.ndarray, budgets: np.ndarray, cumulated: np.ndarray, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The released code's mode: which tokens are masked, bool [B,n], and what is left of each
     budget, int [B].
@@ -170,9 +159,8 @@ def mask_tokens(
     tokens = words.tokens_of(masked)
     # of words, in tokens: a span of words is now one of tokens
     ends = np.append(words.places, len(tokens))
-    left[cut] -= mask_beginnings(
-        tokens, np.ones(len(tokens), dtype=int), ends[spans_to_cut], left[cut]
-    )
+    sizes = np.ones(len(tokens), dtype=int)
+    left[cut] -= mask_beginnings(tokens, sizes, ends[spans_to_cut], left[cut])
     return tokens.reshape(len(lengths), -1), left
 
 
@@ -183,18 +171,15 @@ def enough_draws(words: Words, budgets: np.ndarray, cumulated: np.ndarray) -> in
     return int(1.3 * budget_in_words / mean_length) + 8
 
 
-def draw_words(
-    begins: np.ndarray, ends: np.ndarray, draws: int, rng: np.random.Generator
-) -> np.ndarray:
+def draw_words(begins: np.ndarray, ends: np.ndarray, draws: int, rng: Generator) -> np.ndarray:
     """`draws` words of each row, each equally likely, int [B,draws]. begins, ends: int [B], of the
     rows."""
-    return begins[:, None] + (rng.random((len(begins), draws)) * (ends - begins)[:, None]).astype(
-        int
-    )
+    words = rng.random((len(begins), draws)) * (ends - begins)[:, None]
+    return begins[:, None] + words.astype(int)
 
 
 def draw_spans(
-    firsts: np.ndarray, ends: np.ndarray, cumulated: np.ndarray, rng: np.random.Generator
+    firsts: np.ndarray, ends: np.ndarray, cumulated: np.ndarray, rng: Generator
 ) -> np.ndarray:
     """Spans from these first words, int [B,draws], that stop at the ends of the rows, int [B]: int
     [B,draws,2]."""
@@ -213,19 +198,14 @@ def mask_affordable(
     rows, draws, _ = spans.shape
     owner = first_span_of_words(spans.reshape(-1, 2), len(words.sizes))  # [words]
     owned = np.flatnonzero(owner < rows * draws)
-    costs = np.bincount(owner[owned], weights=words.sizes[owned], minlength=rows * draws).reshape(
-        rows, draws
-    )
-    costs = np.cumsum(costs.astype(int), axis=1)  # of each span and those before it
+    costs = np.bincount(owner[owned], weights=words.sizes[owned], minlength=rows * draws)
+    costs = costs.reshape(rows, draws).astype(int)
+    costs = np.cumsum(costs, axis=1)  # of each span and those before it
     affordable = costs <= budgets[:, None]  # [B,draws]
     masked = np.append(affordable, False)[owner]
     dear = np.flatnonzero(~affordable[:, -1])
-    return (
-        masked,
-        budgets - np.max(costs * affordable, axis=1),
-        dear,
-        spans[dear, np.argmin(affordable[dear], axis=1)],
-    )
+    left = budgets - np.max(costs * affordable, axis=1)
+    return masked, left, dear, spans[dear, np.argmin(affordable[dear], axis=1)]
 
 
 def first_span_of_words(spans: np.ndarray, words: int) -> np.ndarray:

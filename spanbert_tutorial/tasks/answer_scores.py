@@ -39,21 +39,14 @@ class Scored:
 def score_windows(
     answerer: QuestionAnswerer, questions: Sequence[Question], batch_size: int = 32
 ) -> list[Scored]:
-    """The scores of all windows of each question, in order. Raises InputError for an empty question
-    or context."""
+    """The scores of all windows of each question, in order. An empty text raises InputError."""
     pairs = ((question.question, question.context) for question in questions)
-    return [
-        Scored(question, one.encoded, one.windows, scores)
-        for question, (one, scores) in zip(
-            questions, answerer.scored(pairs, batch_size), strict=True
-        )
-    ]
+    found = zip(questions, answerer.scored(pairs, batch_size), strict=True)
+    return [Scored(q, one.encoded, one.windows, scores) for q, (one, scores) in found]
 
 
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Predictions:
-    """The best texts by id, the questions, and the null odds by id.
-
-    The model has to answer; the null odds, null score − best score, are for a threshold."""
+    """The best answers by id, the questions, and the null odds by id, for a threshold."""
     texts, odds = predictions(score_windows(answerer, questions))
     return texts, questions, odds
 
@@ -75,8 +68,7 @@ def predictions(
 
 
 def separate_arg_maxes(scored: Sequence[Scored]) -> Counter[str]:
-    """What the best start and the best end of the first window, each by itself, make together: how
-    often each of the results of `pair_of`."""
+    """How often the best start and the best end of the first window make what `pair_of` names."""
     counts: Counter[str] = Counter()
     for one in scored:
         starts, ends = one.scores[0]

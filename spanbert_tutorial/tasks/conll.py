@@ -39,8 +39,7 @@ FEWEST = 5  # columns of a row
 
 @dataclass(frozen=True)
 class Document:
-    """A text as sentences of words, and its clusters of mentions, in the order of their first
-    words."""
+    """Sentences of words, and clusters of mentions, in the order of their first words."""
 
     name: str
     sentences: list[list[str]]
@@ -120,7 +119,8 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
                 yield cast(Reader, reader).document()
                 reader = None
             elif not line.lstrip(SPACE).startswith("#"):  # no comment
-                fits(reader or not visible(line), UNIVERSAL if universal(line) else OUTSIDE)
+                fits(not IN_UNIVERSAL.fullmatch(line), UNIVERSAL)
+                fits(reader or not visible(line), OUTSIDE)
                 if reader is not None:
                     reader.add(line)
     require(reader is None, f"{name} ends inside a document; write #end document.")
@@ -132,27 +132,15 @@ def fits(condition: object, wrong: str) -> None:
         raise ValueError(wrong)
 
 
-def cells_of(line: str) -> list[str]:
-    """The columns of a row: between tabs, which may leave one empty, or else between spaces."""
-    cells = [cell.strip(SPACE) for cell in line.split("\t")]
-    return cells if len(cells) >= FEWEST else columns_of(line)
-
-
 OUTSIDE = (
     "a row outside of a document, #begin and #end (`predict coreference` takes plain text as .txt)"
 )
 UNIVERSAL = "this is CoNLL-U, another format, in which the second column is the word; convert it to CoNLL-2012"
-# its parts of speech, of which the fourth column would make words
-PARTS_OF_SPEECH = set(
-    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _".split()
+# a row of it: ten columns, first a number, fourth a part of speech, which would be read as the word
+IN_UNIVERSAL = re.compile(
+    r"\d+([-.]\d+)?\t[^\t]*\t[^\t]*\t(ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT"
+    r"|SCONJ|SYM|VERB|X|_)(\t[^\t]*){6}"
 )
-
-
-def universal(line: str) -> bool:
-    """Whether a row is one of CoNLL-U: ten columns, a number, and the part of speech as fourth."""
-    cells = [cell.strip(SPACE) for cell in line.split("\t")]
-    number = re.fullmatch(r"\d+([-.]\d+)?", cells[0])
-    return len(cells) == 10 and bool(number) and cells[3] in PARTS_OF_SPEECH
 
 
 class Reader:
@@ -177,8 +165,9 @@ class Reader:
             if self.sentences[-1]:
                 self.sentences.append([])
             return
-        fits(not universal(line), UNIVERSAL)
-        cells = cells_of(line)
+        cells = [cell.strip(SPACE) for cell in line.split("\t")]
+        if len(cells) < FEWEST:  # parted by spaces; only between tabs may one be empty
+            cells = columns_of(line)
         fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
         fits(
             not self.sentences[-1] or len(cells) == self.columns,

@@ -9,6 +9,7 @@ spans, m mentions kept, a antecedents of each, G width of a span's vector.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -22,7 +23,7 @@ from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import (
     mention_score,
@@ -37,14 +38,9 @@ from spanbert_tutorial.text.sentences import split_sentences
 # the released settings of base
 PRESETS = {
     "small": FineTuning(epochs=3, batch_size=4, peak_learning_rate=1e-3, max_length=128),
-    "spanbert": FineTuning(
-        epochs=20,
-        batch_size=4,
-        peak_learning_rate=2e-5,
-        task_learning_rate=1e-4,
-        max_length=384,
-    ),
+    "spanbert": FineTuning(20, 4, peak_learning_rate=2e-5, task_learning_rate=1e-4, max_length=384),
 }
+NO_CLUSTER = "no document has a cluster: give documents with coreference labels."
 MAX_WORDS = 10  # of a span, at most
 RATIO = 0.25  # λ, mentions kept per word
 ANTECEDENTS = 100  # of a mention, at most
@@ -70,22 +66,13 @@ def plain(
     document, offsets = plain_with_offsets(text, name)
     first = {start: word for word, (start, _) in enumerate(offsets)}
     last = {end: word for word, (_, end) in enumerate(offsets)}
-    clusters: list[list[tuple[int, int]]] = []
-    for cluster in mentions:
-        clusters.append([])
-        for start, end in cluster:
-            if start not in first or end not in last:
-                raise InputError(
-                    f"the mention {start, end} of {name} does not begin and end with a word: mend "
-                    "it."
-                )
-            clusters[-1].append((first[start], last[end]))
-    return Document(name, document.sentences, clusters)
+    with reading(f"a mention of {name} does not begin and end with a word"):
+        clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
+    return replace(document, clusters=clusters)
 
 
 def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tuple[int, int]]]:
-    """A document without labels, and (start, end) of each of its words in the text, in
-    characters."""
+    """A document without labels, and (start, end) of each word in the text, in characters."""
     sentences = []
     offsets = []
     end = 0
@@ -98,8 +85,7 @@ def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tu
             for letter in word:
                 end = text.index(letter, end) + 1
             offsets.append((start, end))
-    if not offsets:
-        raise InputError("the text is empty: write at least one word.")
+    require(offsets, "the text is empty: write at least one word.")
     return Document(name, sentences), offsets
 
 
@@ -126,28 +112,20 @@ def segmented(
     between words. A mention across two parts is left out. Raises InputError where a segment has no
     room for a token.
     """
-    if max_length < 3:
-        raise InputError(f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
     room = max_length - 2
+    require(room > 0, f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
     # a word of control characters has no token
-    tokens = [
-        (word_tokens or [wordpiece.unk_id])[:room]
-        for word_tokens in wordpiece.encode_many(document.words)
-    ]
-    sizes = [len(word_tokens) for word_tokens in tokens]
-    sentence_sizes = [len(sentence) for sentence in document.sentences]
-    cuts = [0, *segment_ends(sentence_sizes, sizes, room)]
-    count = len(cuts) - 1
-    step = segments or count
-    return [
-        part(document, wordpiece, tokens, cuts[start : start + step + 1])
-        for start in range(0, count, step)
-    ]
+    tokens = [(own or [wordpiece.unk_id])[:room] for own in wordpiece.encode_many(document.words)]
+    sizes = [*map(len, document.sentences)], [*map(len, tokens)]
+    cuts = [0, *segment_ends(*sizes, room)]
+    step = segments or len(cuts) - 1
+    starts = range(0, len(cuts) - 1, step)
+    return [part(document, wordpiece, tokens, cuts[at : at + step + 1]) for at in starts]
 
 
 def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> list[int]:
-    """The ends of segments of at most `room` tokens, in words. sentences: the number of words of
-    each; tokens: of each word."""
+    """The ends of segments of at most `room` tokens, in words, from the words of each sentence and
+    the tokens of each word."""
     ends = []
     end = 0
     used = 0
@@ -175,8 +153,7 @@ def part(
     """The words from cuts[0] to cuts[-1], with one segment from each cut to the next."""
     ids = []
     words = []
-    begin = cuts[0]
-    end = cuts[-1]
+    begin, end = cuts[0], cuts[-1]
     for segment, (first, stop) in enumerate(pairwise(cuts)):
         # positions of the last tokens: [CLS] is at position 0
         ends = np.cumsum([len(tokens[word]) for word in range(first, stop)])
@@ -184,18 +161,15 @@ def part(
         words.append(np.stack([np.full(len(ends), segment), starts, ends], axis=1))
         inside = [token for word in range(first, stop) for token in tokens[word]]
         ids.append(frame(inside, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)[0])
-    sentences = np.repeat(
-        np.arange(len(document.sentences)), [len(sentence) for sentence in document.sentences]
-    )
+    lengths = [*map(len, document.sentences)]
+    sentences = np.repeat(np.arange(len(lengths)), lengths)[begin:end]
     mentions = [
         (first - begin, last - begin, number)
         for number, cluster in enumerate(document.clusters)
         for first, last in cluster
         if begin <= first and last < end
     ]
-    return Segmented(
-        ids, np.concatenate(words), sentences[begin:end], np.array(mentions).reshape(-1, 3)
-    )
+    return Segmented(ids, np.concatenate(words), sentences, np.array(mentions).reshape(-1, 3))
 
 
 def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
@@ -221,11 +195,7 @@ def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
 # --- spans: candidates, and which are kept ------------------------------------------
 
 
-def candidates(
-    sentences: Tensor,
-    segments: Tensor,
-    max_words: int,
-) -> Tensor:
+def candidates(sentences: Tensor, segments: Tensor, max_words: int) -> Tensor:
     """All short spans of one sentence and segment, int64 [k,2].
 
     (first, last word), in the order of the text. sentences, segments:
@@ -242,11 +212,7 @@ def candidates(
     return torch.stack([first, last], dim=1)[together]
 
 
-def kept(
-    spans: Sequence[Span],
-    scores: Sequence[float],
-    max_spans: int,
-) -> list[int]:
+def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list[int]:
     """The best spans that cross no better one, in text order.
 
     Their indices, at most `max_spans`. Lee and others (2017), §5.
@@ -272,14 +238,8 @@ def kept(
     return sorted(chosen, key=lambda number: spans[number])
 
 
-def linked(
-    mentions: Sequence[Span],
-    antecedents: Sequence[int | None],
-) -> list[list[Span]]:
-    """Clusters from each mention's antecedent; None starts a new one.
-
-    An antecedent is the index of an earlier mention.
-    """
+def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[list[Span]]:
+    """Clusters from each mention's antecedent, an earlier index; None starts a cluster."""
     clusters: list[list[Span]] = []
     cluster_of: list[list[Span]] = []  # of each mention
     for mention, antecedent in zip(mentions, antecedents, strict=True):
@@ -303,14 +263,6 @@ class Scored(NamedTuple):
     chosen: Tensor  # [m], the candidates that are kept, in the order of the text
     antecedents: Tensor  # [m,a], indices of kept mentions; below 0: none
     scores: Tensor  # [m,1+a]; column 0 is the dummy ε, whose score is 0
-
-
-def new_mention_scorer(inputs: int) -> nn.Sequential:
-    """A hidden layer, then one score."""
-    hidden = nn.Linear(inputs, HIDDEN)
-    output = nn.Linear(HIDDEN, 1)
-    nn.init.constant_(output.bias, RARE)
-    return nn.Sequential(hidden, nn.ReLU(), output)
 
 
 class SpanVectors(nn.Module):
@@ -400,7 +352,9 @@ class CoreferenceModel(nn.Module):
         self.max_words = max_words
         self.singletons = singletons
         self.span_vectors = SpanVectors(encoder.config.hidden_size, max_words)
-        self.mention_scorer = new_mention_scorer(self.span_vectors.size)
+        layers = nn.Linear(self.span_vectors.size, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)
+        nn.init.constant_(layers[-1].bias, RARE)
+        self.mention_scorer = nn.Sequential(*layers)
         self.antecedent_scorer = AntecedentScorer(self.span_vectors.size)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
 
@@ -438,8 +392,7 @@ class CoreferenceModel(nn.Module):
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """{"loss", "antecedent", and with singletons "mention"}: nats, summed over spans and
         divided by the words of the batch. `loss` is the sum of the others."""
-        antecedent = torch.zeros((), device=batch["input_ids"].device)
-        mention = torch.zeros((), device=batch["input_ids"].device)
+        antecedent, mention = torch.zeros(2, device=batch["input_ids"].device)
         for document, mentions in zip(self.documents(batch), batch["mentions"], strict=True):
             cluster = clusters_of(document.spans, mentions[mentions[:, 0] != NO_TARGET])
             antecedent = antecedent + antecedent_loss(document, cluster[document.chosen])
@@ -456,10 +409,7 @@ class CoreferenceModel(nn.Module):
 
 
 def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
-    """The cluster of each span [k]; -1 where it is not a mention.
-
-    mentions [M,3]: first, last word, cluster.
-    """
+    """The cluster of each span [k], -1 for none. mentions [M,3]: first, last word, cluster."""
     same = (spans[:, None] == mentions[None, :, :2]).all(-1)  # [k,M]
     cluster = (same * mentions[:, 2]).sum(1)
     return torch.where(same.any(1), cluster, -1)
@@ -517,12 +467,10 @@ def fine_tune(
     losses. settings: `max_length` of a segment, `batch_size` segments in a batch. Raises InputError
     when no document has a cluster."""
     check_start(encoder, wordpiece, settings)
-    if not any(document.clusters for document in documents):
-        raise InputError("no document has a cluster: give documents with coreference labels.")
     clusters = [cluster for document in documents for cluster in document.clusters]
-    max_words = min(
-        MAX_WORDS, max(last - first + 1 for cluster in clusters for first, last in cluster)
-    )
+    require(clusters, NO_CLUSTER)
+    longest = max(last - first + 1 for cluster in clusters for first, last in cluster)
+    max_words = min(MAX_WORDS, longest)
     singletons = any(len(cluster) == 1 for cluster in clusters)
     data = CoreferenceData(documents, wordpiece, settings)
     model, history = fit(
@@ -554,8 +502,8 @@ class CoreferenceResolver(Predictor):
 
     @torch.no_grad()
     def scored_clusters(self, document: Document) -> list[dict[Span, float]]:
-        """Links each mention to the antecedent with the highest score; where that is ε, the mention
-        starts a cluster. A cluster is its mentions, each with the score that it is one."""
+        """Clusters of mentions, each with the score that it is one. A mention joins the antecedent with
+        the highest score; where that is ε, it starts a cluster."""
         batch = stacked(segmented(document, self.wordpiece, self.max_length), self.wordpiece.pad_id)
         device = self.model.antecedent_scorer.score.weight.device
         batch = {name: value.to(device) for name, value in batch.items()}
@@ -580,12 +528,11 @@ def score(
     """The scores of `coreference_scores`, in percent: with all clusters; under `two_or_more`
     without clusters of one mention on either side (OntoNotes' rule); under `mentions` for the
     mentions alone. Raises InputError unless there is one prediction for each document."""
-    if len(documents) != len(predictions):
-        raise InputError(
-            f"{len(documents)} documents and {len(predictions)} predictions: give one for each."
-        )
-    if not any(document.clusters for document in documents):
-        raise InputError("no document has a cluster: give documents with coreference labels.")
+    require(
+        len(documents) == len(predictions),
+        f"{len(documents)} documents and {len(predictions)} predictions: give one for each.",
+    )
+    require(any(document.clusters for document in documents), NO_CLUSTER)
     pairs = [
         (document.clusters, [[tuple(mention) for mention in cluster] for cluster in clusters])
         for document, clusters in zip(documents, predictions, strict=True)

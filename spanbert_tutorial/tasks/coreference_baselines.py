@@ -1,8 +1,5 @@
-"""Rule-based coreference baselines: names and pronouns, clustered by their strings or by distance.
-Chapter: `book/tasks/coreference`. No torch.
-
-Each rule clusters mentions. `rule_mentions` finds mentions without labels; with `gold_mentions`
-only the clustering is scored.
+"""A rule-based coreference baseline: names and pronouns, found by their letters, clustered by their
+last words. Chapter: `book/tasks/coreference`. No torch.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,17 +20,10 @@ KINDS = {
     }.items()
 }
 PRONOUNS = {word: kind for kind, words in KINDS.items() for word in words}
-THIRD_PERSON = ("masculine", "feminine", "thing", "many")
 NO_NAME = set(
     "the a an and but or if in on at of to for by with from as so that this these those there "
     "then when what who how why not no yes oh".split()
 )
-Clustering = Callable[[Document, Sequence[Span]], list[list[Span]]]
-
-
-def gold_mentions(document: Document) -> list[Span]:
-    """The labeled mentions, in order."""
-    return sorted(mention for cluster in document.clusters for mention in cluster)
 
 
 def rule_mentions(document: Document) -> list[Span]:
@@ -59,43 +49,11 @@ def is_capital(word: str) -> bool:
     return word[0].isupper() and word.lower() not in PRONOUNS.keys() | NO_NAME
 
 
-def same_string(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:
-    """One cluster per string, ignoring case; pronouns of one kind share a cluster."""
-    return grouped(
-        mentions, lambda mention: kind(document, mention) or document.text(mention).lower()
-    )
-
-
 def same_head(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:
     """One cluster per last word ("Ella Hale" and "Hale"); pronouns of one kind share a cluster."""
     return grouped(
         mentions, lambda mention: kind(document, mention) or document.words[mention[1]].lower()
     )
-
-
-def nearest(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:
-    """Names by their last words; a third-person pronoun joins the nearest mention before it that
-    is a name or a pronoun of the same kind. "I", "we" and "you" form one cluster per kind."""
-    clusters: list[list[Span]] = []
-    by_key: dict[str, list[Span]] = {}  # last word of a name, or kind of pronoun → its cluster
-    for number, mention in enumerate(mentions):
-        own = kind(document, mention)
-        key = own or document.words[mention[1]].lower()
-        cluster = by_key.get(key)
-        if own in THIRD_PERSON:
-            earlier = [one for one in mentions[:number] if kind(document, one) in ("", own)]
-            cluster = next((one for one in clusters if earlier and earlier[-1] in one), None)
-        if cluster is None:
-            cluster = []
-            clusters.append(cluster)
-        by_key.setdefault(key, cluster)
-        cluster.append(mention)
-    return clusters
-
-
-def alone(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:
-    """Each mention in a cluster by itself: the scores for finding mentions without linking any."""
-    return [[mention] for mention in mentions]
 
 
 def kind(document: Document, mention: Span) -> str:
@@ -110,11 +68,3 @@ def grouped(mentions: Iterable[Span], key: Callable[[Span], str]) -> list[list[S
     for mention in mentions:
         clusters.setdefault(key(mention), []).append(mention)
     return list(clusters.values())
-
-
-RULES: dict[str, Clustering] = {
-    "each alone": alone,
-    "same string": same_string,
-    "same last word": same_head,
-    "nearest": nearest,
-}

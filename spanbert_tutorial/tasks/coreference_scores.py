@@ -7,6 +7,7 @@ word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin
 2005), and the rules of the official scorer of CoNLL-2012 (Pradhan and others, 2014), written anew.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -47,8 +48,7 @@ def mention_score(documents: Iterable[tuple[Clusters, Clusters]]) -> Triple:
 
 
 def without_singletons(clusters: Clusters) -> list[Collection[Mention]]:
-    """The clusters of two mentions or more. OntoNotes, on which the papers report, annotates no
-    others."""
+    """The clusters of two mentions or more; OntoNotes annotates no others."""
     return [cluster for cluster in clusters if len(cluster) > 1]
 
 
@@ -61,18 +61,16 @@ def checked_pairs(
 
 def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
     """The clusters as sets, none empty, no mention twice."""
-    seen: set[Mention] = set()
-    for cluster in clusters:
+    require(
+        all(len(cluster) for cluster in clusters),
+        f"a cluster of the {side} is empty: leave it out, or name its mentions.",
+    )
+    often = Counter(hashable(mention) for cluster in clusters for mention in cluster)
+    for mention, count in often.most_common(1):
         require(
-            len(cluster) > 0,
-            f"a cluster of the {side} is empty: leave it out, or name its mentions.",
+            count == 1,
+            f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
         )
-        for mention in map(hashable, cluster):
-            require(
-                mention not in seen,
-                f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
-            )
-            seen.add(mention)
     return [set(map(hashable, cluster)) for cluster in clusters]
 
 
@@ -173,16 +171,8 @@ def triple(
     return precision_recall_f1(*np.sum(right, 0), *np.sum(found, 0))
 
 
-def precision_recall_f1(
-    correct: float,
-    predicted: float,
-    found: float,
-    gold: float,
-) -> Triple:
-    """In percent, from correct / predicted and found / gold.
-
-    0 where a denominator is 0.
-    """
+def precision_recall_f1(correct: float, predicted: float, found: float, gold: float) -> Triple:
+    """In percent, from correct / predicted and found / gold; 0 where a denominator is 0."""
     precision = float(100 * correct / predicted) if predicted else 0.0
     recall = float(100 * found / gold) if gold else 0.0
     total = precision + recall

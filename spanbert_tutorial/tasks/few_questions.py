@@ -136,8 +136,7 @@ def choose_plan(folder: Path, use_hub: bool | None = None) -> tuple[Plan, str]:
 
 
 def why_not_the_hub(use_hub: bool | None) -> str:
-    """A sentence, or "" where the hub is wanted and answers. The hub is not tried where it is not
-    wanted."""
+    """A sentence, or "" where the hub is wanted and answers; else the hub is not tried."""
     wish = os.environ.get(SWITCH, "")
     require(
         wish in ("", "0", "1"),
@@ -162,24 +161,22 @@ def why_not_the_hub(use_hub: bool | None) -> str:
 
 
 def size_in_words(source: str | Path) -> str:
-    """A model's size, by its config.json alone, and whether its name promises another, such as
-    "base" for 24 layers."""
+    """A model's size, by its config.json alone, and whether its name promises another."""
     config = read_config(checkpoint_folder(source, weights=False))
-    found = config.get("num_hidden_layers"), config.get("hidden_size")
     name = Path(source).name
-    text = f"{name} has {found[0]} layers of {found[1]}"
+    layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
+    text = f"{name} has {layers} layers of {width}"
     for size in ("base", "large"):
-        preset = EncoderConfig.preset(size)
-        promised = preset.num_hidden_layers, preset.hidden_size
-        if f"-{size}-" in name and found != promised:
+        there = EncoderConfig.preset(size)
+        promised = there.num_hidden_layers, there.hidden_size
+        if f"-{size}-" in name and (layers, width) != promised:
             return f"{text}: not {size}, which has {promised[0]} of {promised[1]}."
     return f"{text}."
 
 
 @torch.no_grad()
 def transformers_gap(source: str | Path, ids: Tensor) -> float:
-    """The largest difference between the states of the book's encoder and those of `transformers`,
-    both in float32 with the same weights. ids: int64 [B,n]."""
+    """The largest difference to the states of `transformers`, in float32. ids: int64 [B,n]."""
     from transformers import BertModel  # here, because importing it takes seconds
 
     folder = checkpoint_folder(source)
@@ -192,8 +189,7 @@ def transformers_gap(source: str | Path, ids: Tensor) -> float:
 
 
 def questions_of(plan: Plan) -> tuple[list[Question], list[Question]]:
-    """All training questions that have an answer, and the test questions to score: a random part,
-    the same in every run."""
+    """All training questions with an answer, and the test questions to score, a random part."""
     train, test = (
         [question for question in squad.read(source) if question.answers]
         for source in (plan.train, plan.test)
@@ -209,10 +205,7 @@ def only_its_sentence(question: Question) -> Question:
 
     An oracle for finding the right sentence; several sentences, where the answer crosses an end.
     Answers elsewhere are left out. Raises InputError for a question without an answer."""
-    require(
-        question.answers,
-        f"the question {question.id} has no answer: give one that has.",
-    )
+    require(question.answers, f"the question {question.id} has no answer: give one that has.")
     context, answer = question.context, question.answers[0]
     begin, end, position = 0, len(context), 0
     for sentence in split_sentences(context):
@@ -228,11 +221,7 @@ def only_its_sentence(question: Question) -> Question:
         for one in question.answers
         if begin <= one.start <= end - len(one.text)
     )
-    return replace(
-        question,
-        context=context[begin:end],
-        answers=answers,
-    )
+    return replace(question, context=context[begin:end], answers=answers)
 
 
 def nested_samples(
@@ -256,8 +245,7 @@ def check_sizes(sizes: Sequence[int], there: int) -> None:
 
 
 class Point(NamedTuple):
-    """One point of the curve. f1, exact: in percent, on the scored questions. ids: of the questions
-    it learned from."""
+    """A point of the curve: F1 and EM in percent, the ids of the questions it learned from."""
 
     model: str
     questions: int
@@ -290,8 +278,7 @@ def learning_curve(
 def enough_steps(
     plan: Plan, questions: Sequence[Question], wordpiece: WordPiece, seed: int
 ) -> QuestionAnsweringSettings:
-    """The plan's settings with this seed, and with more epochs where they would make fewer than
-    `min_steps` steps."""
+    """The plan's settings with this seed, and with enough epochs for `min_steps` steps."""
     settings = plan.settings
     data = QuestionAnsweringData(questions, wordpiece, settings)
     needed = plan.min_steps * settings.batch_size * settings.max_length / int(data.lengths().sum())
@@ -299,8 +286,7 @@ def enough_steps(
 
 
 def score(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str, float]:
-    """Exact match and F1 in percent of a model that has to answer each question; on a GPU, where
-    there is one, in half precision."""
+    """Exact match and F1 of a model that has to answer; on a GPU in half precision."""
     card = torch.cuda.is_available()
     answerer.model.to("cuda" if card else "cpu")
     with torch.autocast("cuda", torch.float16, enabled=card):

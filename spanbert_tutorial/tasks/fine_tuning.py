@@ -7,7 +7,7 @@ Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,20 +21,11 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.pretraining.train import TrainingConfig, TrainingState, train
 
 Model = TypeVar("Model", bound=nn.Module)
-
-
-class Input(Protocol):
-    """An input of the encoder: ids [n] and segments [n], with [CLS] and [SEP]."""
-
-    @property
-    def ids(self) -> np.ndarray: ...
-    @property
-    def segments(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -54,8 +45,7 @@ class FineTuning:
     def recipe(self, tokens: int) -> TrainingConfig:
         """AdamW with β₂ = 0.999, warming up for one tenth of the steps, as in SpanBERT's released
         code. tokens: of all inputs. Raises InputError when there are none."""
-        if not tokens:
-            raise InputError("there is nothing to train on: give at least one question or example.")
+        require(tokens, "there is nothing to train on: give at least one question or example.")
         steps = max(1, round(self.epochs * tokens / (self.batch_size * self.max_length)))
         return TrainingConfig(
             steps,
@@ -67,8 +57,9 @@ class FineTuning:
         )
 
 
-def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
-    """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
+def stacked(inputs: Sequence[Any], pad_id: int) -> dict[str, Tensor]:
+    """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n], padded on the right.
+    inputs: each with `ids` [n] and `segments` [n]."""
     lengths = np.array([len(one.ids) for one in inputs])
     arrays = {
         "input_ids": padded([one.ids for one in inputs], pad_id),
@@ -140,27 +131,25 @@ class Data:
 
 
 def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
-    """Raises InputError for inputs longer than the encoder's, and for a vocabulary that does not
-    fit it."""
+    """Raises InputError for inputs or a vocabulary that do not fit the encoder."""
     limit = encoder.config.max_position_embeddings
-    if settings.max_length > limit:
-        raise InputError(
-            f"windows of {settings.max_length} positions are longer than the encoder's {limit}: "
-            "give less."
-        )
+    require(
+        settings.max_length <= limit,
+        f"windows of {settings.max_length} positions are longer than the encoder's {limit}: give "
+        "less.",
+    )
     check_vocabulary(wordpiece, encoder)
 
 
 def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
-    """Raises InputError for a vocabulary with more tokens than the encoder has, and warns of one
-    with far fewer."""
+    """Raises InputError for more tokens than the encoder has, and warns of far fewer."""
     tokens = len(wordpiece)
     vocab_size = encoder.config.vocab_size
-    if tokens > vocab_size:
-        raise InputError(
-            f"the vocabulary has {tokens:,} tokens and the model {vocab_size:,}: give the "
-            "vocabulary that it was trained with."
-        )
+    require(
+        tokens <= vocab_size,
+        f"the vocabulary has {tokens:,} tokens and the model {vocab_size:,}: give the vocabulary "
+        "that it was trained with.",
+    )
     if tokens + 128 <= vocab_size:  # some models pad to a round number
         warnings.warn(
             f"the vocabulary has only {tokens:,} tokens and the model {vocab_size:,}: most likely "
@@ -195,8 +184,7 @@ def fit(
 
 
 class SecondRate(Hook):
-    """Gives the layers after the encoder the learning rate of the settings, if they have one, with
-    the same warm-up and decay."""
+    """Gives the layers after the encoder the learning rate of the settings, if they have one."""
 
     def __init__(self, model: Any, settings: FineTuning) -> None:
         self.model = model
@@ -235,3 +223,13 @@ class Weighted(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         return {name: loss * batch["weight"] for name, loss in self.model(batch).items()}
+
+
+def shares(right: int, said: int, wanted: int) -> dict[str, float]:
+    """precision, recall and f1 in percent; a share of nothing is 0."""
+    parts = {
+        "precision": (right, said),
+        "recall": (right, wanted),
+        "f1": (2 * right, said + wanted),
+    }
+    return {name: 100 * part / max(whole, 1) for name, (part, whole) in parts.items()}

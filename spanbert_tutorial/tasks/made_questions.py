@@ -40,14 +40,12 @@ def made_questions(
         rng = np.random.default_rng([seed, number])
         passages = [part for part in passages_of(document) if any(map(long_enough, part))]
         for part in rng.permutation(len(passages))[:per_document]:
-            yield asked_about(
-                passages[part], f"document {number}", f"made-{number}-{part}", rng, easy
-            )
+            name = f"made-{number}-{part}"
+            yield asked_about(passages[part], f"document {number}", name, rng, easy)
 
 
 def passages_of(document: Document, max_words: int = MAX_WORDS) -> Iterator[list[str]]:
-    """Runs of whole sentences of at most `max_words` words together; a longer sentence is left
-    out."""
+    """Runs of whole sentences of at most `max_words` words together, without longer sentences."""
     run: list[str] = []
     for sentence in document:
         if len(" ".join([*run, sentence]).split()) > max_words:

@@ -8,6 +8,7 @@ n: positions of an input.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
+from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
@@ -33,20 +35,12 @@ def write_old_folder(
 ) -> BertForQuestionAnswering:
     """Writes a small question answering model with random weights as `write_old_files` does.
     Returns the model, in float32. tokens: the vocabulary. dtype: of the stored weights."""
-    sizes: dict[str, Any] = {
-        "vocab_size": len(tokens),
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 128,
-        "max_position_embeddings": 512,
-        "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12,
-    }
+    small = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
+    config = EncoderConfig(len(tokens), num_hidden_layers=2, **small, initializer_range=0.3)
+    sizes = asdict(config)  # a wide start, for scores far from 0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        config = BertConfig(**sizes, initializer_range=0.3)  # wide, for scores far from 0
-        model = BertForQuestionAnswering(config).eval()
+        model = BertForQuestionAnswering(BertConfig(**sizes)).eval()
     weights = {name: weight.to(dtype) for name, weight in model.state_dict().items()}
     write_old_files(folder, sizes, weights, tokens)
     return model
@@ -200,8 +194,7 @@ def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
 
 
 def lowered_tokens(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
-    """(word, its tokens, its tokens when the text is lowercased by accident) for each word of a
-    text."""
+    """(word, its tokens, its tokens when lowercased by accident) for each word of a text."""
     ids = {token: number for number, token in enumerate(wordpiece.vocabulary)}
     lowering = WordPiece(ids, lowercase=True)
     return [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError, is_number, shown
+from spanbert_tutorial.errors import InputError, is_number, require, shown
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.tasks.fine_tuning import (
     Data,
@@ -33,7 +33,7 @@ from spanbert_tutorial.tasks.fine_tuning import (
     stacked,
 )
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.tasks.task_checkpoints import write_half
+from spanbert_tutorial.tasks.task_checkpoints import check_head, write_half
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
 
@@ -88,25 +88,17 @@ class QuestionAnsweringSettings(FineTuning):
 # BERT §4.2, §4.3 and SpanBERT appendix B, for base and large. The small models of this book need
 # larger and more steps, and begin with short windows around the answers ("short-first", then
 # "small" from there).
+SMALL = QuestionAnsweringSettings(epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0)
+BERT = QuestionAnsweringSettings(epochs=3, peak_learning_rate=5e-5, max_length=384)
 PRESETS = {
-    "short-first": QuestionAnsweringSettings(
-        epochs=1.5,
-        batch_size=16,
-        peak_learning_rate=3e-4,
-        max_length=96,
-        doc_stride=64,
-        dropout=0.0,
-        answers_only=True,
-    ),
-    "small": QuestionAnsweringSettings(
-        epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0
-    ),
-    "bert-squad1": QuestionAnsweringSettings(epochs=3, peak_learning_rate=5e-5, max_length=384),
-    "bert-squad2": QuestionAnsweringSettings(
-        epochs=2, batch_size=48, peak_learning_rate=5e-5, max_length=384
-    ),
+    "short-first": replace(SMALL, batch_size=16, max_length=96, doc_stride=64, answers_only=True),
+    "small": SMALL,
+    "bert-squad1": BERT,
+    "bert-squad2": replace(BERT, epochs=2, batch_size=48),
     "spanbert": QuestionAnsweringSettings(epochs=4, peak_learning_rate=2e-5, max_length=512),
 }
+Pairs = Iterable[tuple[str, str]]  # (question, context)
+Scores = tuple[np.ndarray, np.ndarray]  # S and E at the positions of a window, float [n] each
 NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 
@@ -114,8 +106,8 @@ class QuestionAnsweringData(Data):
     """Windows of questions with the positions of their first answer.
 
     The targets of a window without the whole answer, and of a question without an answer, are
-    [CLS], position 0. lost: answers that are complete in no window; too_long: those that are longer
-    than the model may give. A warning says how to mend either.
+    [CLS], position 0. lost: answers that are complete in no window. A warning says how to mend that,
+    and answers that are longer than the model may give.
     """
 
     target_field = "start"
@@ -128,7 +120,7 @@ class QuestionAnsweringData(Data):
     ) -> None:
         inputs: list[Window] = []
         targets: list[tuple[int, int]] = []
-        self.lost = self.too_long = 0
+        self.lost = too_long = 0
         for question in questions:
             try:
                 encoded = encode(wordpiece, question.question, question.context)
@@ -138,7 +130,7 @@ class QuestionAnsweringData(Data):
             answer = answer_tokens(encoded, question)
             positions_of = [target(window, answer) for window in all_windows]
             self.lost += bool(question.answers) and not any(map(any, positions_of))
-            self.too_long += longer_than(answer, settings.max_answer_length)
+            too_long += longer_than(answer, settings.max_answer_length)
             for window, positions in zip(all_windows, positions_of, strict=True):
                 if positions != NO_ANSWER or not (settings.answers_only and question.answers):
                     inputs.append(window)
@@ -149,8 +141,8 @@ class QuestionAnsweringData(Data):
                 "are trained as no answer: give a greater --max-length or a smaller --doc-stride.",
                 stacklevel=3,
             )
-        if self.too_long:
-            warnings.warn(never_given(self.too_long, settings.max_answer_length), stacklevel=3)
+        if too_long:
+            warnings.warn(never_given(too_long, settings.max_answer_length), stacklevel=3)
         super().__init__(inputs, np.array(targets), wordpiece, settings)
 
     def lost_answers(self) -> str:
@@ -229,6 +221,7 @@ def fine_tune(
 
 # --- answering ----------------------------------------------------------------------
 
+HEAD = "qa_outputs."  # of the names of the head's weights, as in transformers
 # config.json → QuestionAnswerer
 CONFIG_KEYS = {
     "length": "max_length",
@@ -241,36 +234,19 @@ def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
     """A checkpoint's encoder with its question answering head; None where there is no such head.
     Raises InputError for a head that does not fit."""
     folder = checkpoint_folder(source)
-    weights = read_weights(folder)
-    if not {"qa_outputs.weight", "qa_outputs.bias"} <= weights.keys():
+    head = {
+        name.removeprefix(HEAD): weight.float()
+        for name, weight in read_weights(folder).items()
+        if name.startswith(HEAD)
+    }
+    if not head:
         return None
-    head = {name: weights[f"qa_outputs.{name}"] for name in ("weight", "bias")}
     # the encoder warns of the head, which is read here
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
-    for name, parameter in model.boundaries.named_parameters():
-        if head[name].shape != parameter.shape:
-            raise InputError(
-                f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
-                f"{tuple(parameter.shape)}: take a checkpoint with a start and an end vector."
-            )
-    model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
+    check_head(model.boundaries.state_dict(), head, source)
+    model.boundaries.load_state_dict(head)
     return model
-
-
-def window_limits(facts: object, source: str | Path) -> dict[str, int]:
-    """`max_length` and `doc_stride` as far as config.json has them. facts: what this project wrote
-    there. Raises InputError for a value that is not a whole number."""
-    limits = {}
-    for key, name in CONFIG_KEYS.items():
-        if not isinstance(facts, dict) or key not in facts:
-            continue
-        if type(facts[key]) is not int:
-            raise InputError(
-                f"config.json of {source} has the {key} {shown(facts[key])}: write a whole number."
-            )
-        limits[name] = facts[key]
-    return limits
 
 
 @dataclass(frozen=True)
@@ -285,16 +261,6 @@ class Answer:
     score: float
     null_score: float
     n_best: tuple["Answer", ...] = field(default=(), compare=False, repr=False)
-
-
-class ScoredQuestion(NamedTuple):
-    """A question on a context, its best spans, best first, and the null score."""
-
-    question: str
-    context: str
-    encoded: Encoded
-    spans: list[Candidate]
-    null_score: float
 
 
 LONG = 16  # batches of windows; only of one long text there are more at once
@@ -328,9 +294,7 @@ class QuestionAnswerer:
         self.doc_stride = doc_stride
 
     @classmethod
-    def from_pretrained(
-        cls, source: str | Path, tokenizer: str | Path | None = None
-    ) -> "QuestionAnswerer":
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
         """Opens a checkpoint of this project, a folder of `transformers` (also an old one:
         `pytorch_model.bin`, a config without `model_type`), or a hub name. tokenizer: where the
         vocabulary is, if not there.
@@ -341,23 +305,24 @@ class QuestionAnswerer:
         folder = checkpoint_folder(source)
         model = model_with_head(source)
         if model is None:
-            raise InputError(
-                f"{source} has no question answering head (qa_outputs): fine-tune it first with "
-                "`python -m spanbert_tutorial finetune squad`."
-            )
+            mend = "fine-tune it first with `python -m spanbert_tutorial finetune squad`."
+            raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
-        limits = window_limits(read_config(folder).get("spanbert_tutorial"), source)
+        facts = read_config(folder).get("spanbert_tutorial")
+        facts = facts if isinstance(facts, dict) else {}
+        limits = {}
+        for key in CONFIG_KEYS.keys() & facts:
+            wrong = f"config.json of {source} has the {key} {shown(facts[key])}"
+            require(type(facts[key]) is int, f"{wrong}: write a whole number.")
+            limits[CONFIG_KEYS[key]] = facts[key]
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` and
         `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
-        head = {
-            f"qa_outputs.{name}": weight
-            for name, weight in self.model.boundaries.state_dict().items()
-        }
+        head = self.model.boundaries.state_dict(prefix=HEAD)
         facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
         encoder = self.model.encoder
         write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
@@ -366,75 +331,56 @@ class QuestionAnswerer:
         self, question: str, context: str, threshold: float = 0.0, n_best: int = 1
     ) -> Answer:
         """The best answer, an exact slice of `context`; no answer when null_score − score is above
-        `threshold`. n_best: how many answers `Answer.n_best` holds.
-
-        Raises InputError for an empty question or context, and for a threshold that is not a
-        number.
-        """
+        `threshold`. n_best: how many answers `Answer.n_best` holds. Raises InputError for an empty
+        question or context, and for a threshold that is not a number."""
         return next(self.answer_many([(question, context)], threshold, n_best=n_best))
 
     def answer_many(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        threshold: float = 0.0,
-        batch_size: int = 32,
-        n_best: int = 1,
+        self, pairs: Pairs, threshold: float = 0.0, batch_size: int = 32, n_best: int = 1
     ) -> Iterator[Answer]:
-        """An answer for each (question, context), in order, `batch_size` windows at a time.
-
-        Raises InputError as `answer` does, naming the pair; those before it still get their
-        answers.
-        """
-        if not is_number(threshold):
-            raise InputError(f"the threshold is {shown(threshold)}: give a number.")
+        """An answer for each (question, context), in order, `batch_size` windows at a time. Raises
+        InputError as `answer` does, naming the pair; those before it still get their answers."""
+        require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
         for name, number in (("batch size", batch_size), ("n_best", n_best)):
-            if type(number) is not int or number < 1:
-                raise InputError(f"the {name} is {shown(number)}: give 1 or more.")
+            whole = type(number) is int and number > 0
+            require(whole, f"the {name} is {shown(number)}: give 1 or more.")
         for _, context, encoded, spans, null_score in self.candidates(pairs, batch_size, n_best):
-            places = [
-                (
-                    int(encoded.offsets[span.first, 0]),
-                    int(encoded.offsets[span.last, 1]),
-                    span.score,
-                )
-                for span in spans[:n_best]
-            ]
-            best = tuple(Answer(context[b:e], b, e, score, null_score) for b, e, score in places)
+            best = []
+            for span in spans[:n_best]:
+                start, end = int(encoded.offsets[span.first, 0]), int(encoded.offsets[span.last, 1])
+                best.append(Answer(context[start:end], start, end, span.score, null_score))
             score = best[0].score if best else -np.inf
             if not best or null_score - score > threshold:
-                yield Answer("", 0, 0, score, null_score, best)
+                yield Answer("", 0, 0, score, null_score, tuple(best))
             else:
-                yield replace(best[0], n_best=best)
+                yield replace(best[0], n_best=tuple(best))
 
     def candidates(
-        self, pairs: Iterable[tuple[str, str]], batch_size: int = 32, n_best: int = 1
-    ) -> Iterator[ScoredQuestion]:
-        """The best spans, at least `n_best` where there are so many, and the null score of each
-        (question, context), in order."""
+        self, pairs: Pairs, batch_size: int = 32, n_best: int = 1
+    ) -> Iterator[tuple[str, str, Encoded, list[Candidate], float]]:
+        """Each (question, context), in order, encoded, with its best spans, best first and at least
+        `n_best` where there are so many, and its null score."""
         limits = max(20, n_best), self.max_answer_length
         for (question, context, encoded, own), scores in self.scored(pairs, batch_size):
             spans, null_score = decode(own, iter(scores), *limits)
-            yield ScoredQuestion(question, context, encoded, spans, null_score)
+            yield question, context, encoded, spans, null_score
 
     def scored(
-        self, pairs: Iterable[tuple[str, str]], batch_size: int
-    ) -> Iterator[tuple[QuestionWindows, list[tuple[np.ndarray, np.ndarray]]]]:
+        self, pairs: Pairs, batch_size: int
+    ) -> Iterator[tuple[QuestionWindows, list[Scores]]]:
         """Each (question, context), in order, with the `scores` of its windows."""
         for group in self.grouped(pairs, 8 * batch_size):
             scores = self.scores([window for one in group for window in one.windows], batch_size)
             for one in group:
                 yield one, list(islice(scores, len(one.windows)))
 
-    def grouped(
-        self, pairs: Iterable[tuple[str, str]], min_windows: int
-    ) -> Iterator[list[QuestionWindows]]:
-        """Groups of questions with at least `min_windows` windows together; the last may have
-        fewer."""
+    def grouped(self, pairs: Pairs, min_windows: int) -> Iterator[list[QuestionWindows]]:
+        """Questions, in groups of at least `min_windows` windows; the last may have fewer."""
         group: list[QuestionWindows] = []
         count = 0
         for number, pair in enumerate(pairs, start=1):
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise InputError(f"pair {number} is {shown(pair)}: give (question, context).")
+            fits = isinstance(pair, tuple | list) and len(pair) == 2
+            require(fits, f"pair {number} is {shown(pair)}: give (question, context).")
             question, context = pair
             try:
                 encoded = encode(self.wordpiece, question, context)
@@ -453,14 +399,12 @@ class QuestionAnswerer:
             yield group
 
     @torch.no_grad()
-    def scores(
-        self, inputs: Sequence[Window], batch_size: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def scores(self, inputs: Sequence[Window], batch_size: int) -> Iterator[Scores]:
         """S and E at the positions of each window, float [n] each; windows of similar length share
         a batch. Raises InputError for scores that are not finite."""
         device = next(self.model.parameters()).device
         order = sorted(range(len(inputs)), key=lambda row: len(inputs[row].ids))
-        found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        found: dict[int, Scores] = {}
         steps = range(0, len(inputs), batch_size)
         for first in with_bar(steps, "batch") if len(steps) > LONG else steps:
             rows = order[first : first + batch_size]
@@ -470,9 +414,9 @@ class QuestionAnswerer:
             for row, start, end in zip(rows, starts, ends, strict=True):
                 size = len(inputs[row].ids)
                 found[row] = start[:size], end[:size]
-                if not np.isfinite(found[row]).all():
-                    raise InputError(
-                        "the model's scores are not numbers: its weights are damaged or its "
-                        "training failed; take another checkpoint."
-                    )
+                require(
+                    np.isfinite(found[row]).all(),
+                    "the model's scores are not numbers: its weights are damaged or its training "
+                    "failed; take another checkpoint.",
+                )
         yield from (found[row] for row in range(len(inputs)))

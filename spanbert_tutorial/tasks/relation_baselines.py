@@ -19,15 +19,13 @@ DECAY = 3e-5
 
 
 def most_frequent(train: Sequence[Example], test: Sequence[Example], negative: str) -> list[str]:
-    """The relation that is most frequent in training, other than `negative`, for each example of
-    the test."""
+    """The most frequent relation of training but `negative`, for each example of the test."""
     counts = Counter(example.relation for example in train if example.relation != negative)
     return [counts.most_common(1)[0][0]] * len(test)
 
 
 def by_types(train: Sequence[Example], test: Sequence[Example]) -> list[str]:
-    """What examples with these two types most often have in training; over all where the two types
-    are new."""
+    """What these two types most often have in training; over all where the two types are new."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     everywhere: Counter[str] = Counter()
     for example in train:
@@ -37,15 +35,6 @@ def by_types(train: Sequence[Example], test: Sequence[Example]) -> list[str]:
         counts.get((example.subject.type, example.object.type), everywhere) for example in test
     )
     return [each.most_common(1)[0][0] for each in found]
-
-
-def name_words(example: Example) -> list[str]:
-    """The words of the names, each with its role."""
-    return [
-        f"{role} {word.lower()}"
-        for role, (first, last, _) in (("subject", example.subject), ("object", example.object))
-        for word in example.words[first : last + 1]
-    ]
 
 
 def context_words(example: Example) -> list[str]:
@@ -63,17 +52,11 @@ def context_words(example: Example) -> list[str]:
     ]
 
 
-def all_words(example: Example) -> list[str]:
-    """Those of the names and those around them."""
-    return name_words(example) + context_words(example)
-
-
 def by_words(
     train: Sequence[Example], test: Sequence[Example], words_of: Callable[[Example], list[str]]
 ) -> list[str]:
-    """What a logistic regression on the words that `words_of` gives predicts: it sees which words
-    stand there, and not their order. It is trained on all examples at once, so nothing is drawn at
-    random."""
+    """What a logistic regression on the words that `words_of` gives predicts, without their order;
+    trained on all examples at once, so nothing is drawn at random."""
     counter = CountVectorizer(analyzer=words_of, binary=True)
     # the library weighs the sum of the losses, not the squares
     strength = 1 / (2 * DECAY * len(train))

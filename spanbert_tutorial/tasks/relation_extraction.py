@@ -8,6 +8,7 @@ sequence, H hidden, R relations.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -23,8 +24,8 @@ from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
+from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares, stacked
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
@@ -72,47 +73,30 @@ def directed_score(
     InputError.
     """
     check_lengths(gold, predicted)
-    relations = sorted({undirected(label) for label in gold} - {other})
-    if not relations:
-        raise InputError(
-            f"no gold label is a relation other than {other}: there is nothing to average."
-        )
-    figures = []
-    for relation in relations:
-        wanted, said = (
-            [undirected(label) == relation for label in row] for row in (gold, predicted)
-        )
-        right = sum(here and a == b for here, a, b in zip(wanted, gold, predicted, strict=True))
-        figures.append(shares(right, sum(said), sum(wanted)))
+    wanted, said = ([DIRECTION.sub("", label) for label in row] for row in (gold, predicted))
+    relations = sorted({*wanted} - {other})
+    require(
+        relations, f"no gold label is a relation other than {other}: there is nothing to average."
+    )
+    right = Counter(
+        relation
+        for relation, *both in zip(wanted, gold, predicted, strict=True)
+        if len({*both}) == 1
+    )
+    figures = [shares(right[one], said.count(one), wanted.count(one)) for one in relations]
     return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
-
-
-def undirected(label: str) -> str:
-    """Cause-Effect of Cause-Effect(e1,e2); a label without a direction as it is."""
-    return DIRECTION.sub("", label)
-
-
-def shares(right: int, said: int, wanted: int) -> dict[str, float]:
-    """precision, recall and f1 in percent; a share of nothing is 0."""
-    parts = {
-        "precision": (right, said),
-        "recall": (right, wanted),
-        "f1": (2 * right, said + wanted),
-    }
-    return {name: 100 * part / max(whole, 1) for name, (part, whole) in parts.items()}
 
 
 def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
     """Raises InputError unless there is one prediction for each gold label."""
-    if len(gold) != len(predicted):
-        raise InputError(
-            f"{len(gold)} gold labels and {len(predicted)} predictions: give one for each."
-        )
+    require(
+        len(gold) == len(predicted),
+        f"{len(gold)} gold labels and {len(predicted)} predictions: give one for each.",
+    )
 
 
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
-    """What `evaluate relations` prints: micro figures, and the directed macro ones where labels
-    have a direction."""
+    """What `evaluate relations` prints: micro, and for labels with a direction macro figures."""
     gold = [example.relation for example in examples]
     negative = negative_of(examples)
     found = {"micro": score(gold, predicted, negative)}
@@ -125,8 +109,7 @@ def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, 
 
 
 class Marker(str):
-    """A token that no text has, such as [SUBJ-PERSON]; a plain word may be spelt the same and stays
-    a word."""
+    """A token that no text has, such as [SUBJ-PERSON]; a word spelt the same stays a word."""
 
 
 def marked(example: Example, marking: str) -> list[str]:
@@ -159,16 +142,9 @@ def first_marker(role: str, kind: str, marking: str) -> Marker:
 
 
 def markers(examples: Sequence[Example], marking: str) -> list[str]:
-    """All markers of examples, each once, in the order of the alphabet: ids must not depend on
-    which file is read first."""
-    return sorted(
-        {
-            str(word)
-            for example in examples
-            for word in marked(example, marking)
-            if isinstance(word, Marker)
-        }
-    )
+    """All markers of examples, each once, sorted: ids must not depend on the order of files."""
+    words = [word for example in examples for word in marked(example, marking)]
+    return sorted({str(word) for word in words if isinstance(word, Marker)})
 
 
 def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
@@ -185,12 +161,11 @@ def make_room(encoder: BertEncoder, tokens: int) -> None:
     if tokens <= len(table.weight):
         return
     encoder.config = replace(config, vocab_size=tokens)
-    encoder.embeddings.word_embeddings = nn.Embedding(
-        tokens, table.embedding_dim, device=table.weight.device
-    )
-    initialize(encoder.embeddings.word_embeddings, config.initializer_range)
+    larger = nn.Embedding(tokens, table.embedding_dim, device=table.weight.device)
+    initialize(larger, config.initializer_range)
     with torch.no_grad():
-        encoder.embeddings.word_embeddings.weight[: len(table.weight)] = table.weight
+        larger.weight[: len(table.weight)] = table.weight
+    encoder.embeddings.word_embeddings = larger
 
 
 class Marked(NamedTuple):
@@ -218,11 +193,11 @@ class Marked(NamedTuple):
                     places[marker[1]] = len(ids)  # S or O
                 ids.append(marker_id(marker, wordpiece))
         begin = max(0, max(places.values()) + 1 - (max_length - 2))
-        if min(places.values()) < begin:
-            raise InputError(
-                f"the two names of example {example.id} stand more than {max_length - 2} tokens "
-                f"apart: give a greater length."
-            )
+        require(
+            min(places.values()) >= begin,
+            f"the two names of example {example.id} stand more than {max_length - 2} tokens apart: "
+            "give a greater length.",
+        )
         framed = frame(
             ids[begin : begin + max_length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
         )
@@ -230,13 +205,11 @@ class Marked(NamedTuple):
 
 
 def marker_id(marker: str, wordpiece: WordPiece) -> int:
-    """Raises InputError for a marker that the vocabulary lacks, such as one of a type that training
-    did not show."""
+    """Raises InputError for one that the vocabulary lacks, such as one of a new type."""
     number = wordpiece.library.token_to_id(str(marker))
     if number is None:
-        raise InputError(
-            f"the vocabulary has no {marker}: fine-tune on examples with this type first."
-        )
+        mend = "fine-tune on examples with this type first"
+        raise InputError(f"the vocabulary has no {marker}: {mend}.")
     return number
 
 
@@ -315,11 +288,10 @@ def fine_tune(
 ) -> tuple["RelationExtractor", History]:
     """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of
     MARKINGS and HEADS. settings: batches hold about `batch_size` × `max_length` tokens."""
-    if marking not in MARKINGS or head not in HEADS:
-        raise InputError(
-            f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of '
-            f"{HEADS}."
-        )
+    require(
+        marking in MARKINGS and head in HEADS,
+        f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of {HEADS}.',
+    )
     check_start(encoder, wordpiece, settings)
     wordpiece = with_markers(wordpiece, markers(examples, marking))
     data = RelationData(examples, wordpiece, settings, marking)
@@ -334,8 +306,7 @@ def fine_tune(
 
 
 class RelationExtractor(Predictor):
-    """Names the likeliest relation. relations: what the model's scores stand for; max_length: of its
-    inputs."""
+    """Names the likeliest relation. relations: what the scores stand for; max_length: of inputs."""
 
     task = "relations"
     collate = staticmethod(tensors)

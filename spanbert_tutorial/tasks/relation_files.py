@@ -35,8 +35,7 @@ DIRECTION = re.compile(r"(.*?)[ \t]*\([ \t]*(e[12])[ \t]*,[ \t]*(e[12])[ \t]*\)"
 
 
 class Argument(NamedTuple):
-    """One of the two names of an example: its first and last word, counted from 0, and its type,
-    such as PERSON."""
+    """A name of an example: first and last word, counted from 0, and type, such as PERSON."""
 
     first: int
     last: int
@@ -44,8 +43,7 @@ class Argument(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A sentence with two marked names; does it tell a relation of the subject to the object, and
-    which?"""
+    """A sentence with two marked names, and the relation of the subject to the object."""
 
     id: str
     words: tuple[str, ...]
@@ -96,8 +94,7 @@ def read_one(path: Path, labeled: bool) -> list[Example]:
 
 
 def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
-    """The examples of a JSON list; of their many keys the eight that a model needs. Last words are
-    inclusive."""
+    """The examples of a JSON list. Last words are inclusive."""
     with reading(f"{path} cannot be read as JSON", "give a whole file"):
         entries = parse_data(text)
     require(
@@ -120,10 +117,9 @@ def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Exa
 def check(example: Example, where: str) -> None:
     """Raises InputError unless the words are words and both names lie inside of them."""
     arguments = {"subject": example.subject, "object": example.object}
-    kinds = [argument.type for argument in arguments.values() if argument.type != ""]
-    if example.relation != "":
-        kinds.append(example.relation)
-    for text in (example.id, *kinds, *example.words):  # JSON may hold anything
+    optional = example.subject.type, example.object.type, example.relation
+    given = [text for text in optional if text != ""]
+    for text in (example.id, *example.words, *given):  # JSON may hold anything
         require(
             isinstance(text, str) and visible(text),
             f"{where}: {shown(text)} stands for an id, a word, a type or a relation; write text.",
@@ -197,12 +193,15 @@ def semeval_example(block: Sequence[tuple[int, str]], path: Path, labeled: bool)
         )
     before, first, between, second, after = (split_words(part) for part in found.groups())
     start = len(before) + len(first) + len(between)
+    relation = block[1][1] if labeled else ""
+    if direction := DIRECTION.fullmatch(relation):  # people put spaces into it
+        relation = "{}({},{})".format(*direction.groups())
     example = Example(
         numbered[1],
         (*before, *first, *between, *second, *after),
         Argument(len(before), len(before) + len(first) - 1),
         Argument(start, start + len(second) - 1),
-        relation_of(block[1][1]) if labeled else "",
+        relation,
     )
     check(example, where)
     return example
@@ -217,9 +216,3 @@ def marked_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             at = line.start()
             places.append(((a + at, b + at), (c + at, d + at)))
     return places
-
-
-def relation_of(line: str) -> str:
-    """A relation without the spaces that people put into its direction, as in `( e1 , e2 )`."""
-    found = DIRECTION.fullmatch(line)
-    return f"{found[1]}({found[2]},{found[3]})" if found else line

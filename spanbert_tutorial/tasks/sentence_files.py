@@ -12,13 +12,7 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.text.corpora import hub_rows, hub_set
-from spanbert_tutorial.text.lines import (
-    Examples,
-    check_columns,
-    lines_of,
-    read_text,
-    visible,
-)
+from spanbert_tutorial.text.lines import Examples, check_columns, lines_of, read_text, visible
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 Example = tuple[Sentences, str | float]  # a label, or a score
@@ -154,8 +148,7 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
         if visible(line)
     ]
     columns = task.columns[: None if labeled else -1]
-    plain = not labeled and not any(name in cells for _, cells in lines[:1] for name in columns)
-    if plain:
+    if not labeled and not any(name in cells for _, cells in lines[:1] for name in columns):
         header = list(columns)
     else:
         header = list(task.header) or (lines.pop(0)[1] if lines else [])
@@ -181,7 +174,8 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
             found.skipped += 1
             continue
         row = [cells[place] for place in places]
-        example = checked(row, task, where) if labeled else (sentences_of(row, where), "")
+        label = row.pop() if labeled else None
+        example = checked(row, label, task, where)
         key = (example[0], *(cells[place] for place in keys))
         require(
             seen.setdefault(key, example[1]) == example[1] or not keys,
@@ -194,17 +188,12 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
 IDS = ("index", "id", "pairID", "idx")  # columns that number the rows
 
 
-def sentences_of(texts: Sequence[str], where: str) -> Sentences:
-    """One or two sentences. where: for InputError, which names one that is empty."""
+def checked(texts: Sequence[str], label: str | None, task: Task, where: str) -> Example:
+    """One or two sentences and a label (None: none is wanted). where: for InputError."""
     require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
-    return texts[0], texts[1] if len(texts) > 1 else None
-
-
-def checked(cells: Sequence[str], task: Task, where: str) -> Example:
-    """One or two sentences and a label, as text. where: for InputError, which names what is
-    wrong."""
-    *texts, label = cells
-    sentences = sentences_of(texts, where)
+    sentences = texts[0], texts[1] if len(texts) > 1 else None
+    if label is None:
+        return sentences, ""
     if task.labels:
         labels = " or ".join(task.labels)
         require(
@@ -226,14 +215,11 @@ def hub_examples(name: str, subtask: str, part: str, labeled: bool = True) -> It
         where = f"the set {name}, row {number}"
         with reading(where, "give a set in the layout of nyu-mll/glue"):
             *texts, label = (row[column] for column in task.hub)
-        if not labeled:
-            yield sentences_of([*map(str, texts)], where), ""
-            continue
-        if task.labels:
+        if labeled and task.labels:
             require(
                 type(label) is int and 0 <= label < len(task.labels),
                 f"{where}: the label is {label}; give a part with labels from 0 to "
                 f"{len(task.labels) - 1} (those of the part test are kept by GLUE).",
             )
             label = task.labels[label]
-        yield checked([*map(str, texts), str(label)], task, where)
+        yield checked([*map(str, texts)], str(label) if labeled else None, task, where)

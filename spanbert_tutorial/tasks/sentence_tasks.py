@@ -20,28 +20,12 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks.classification import (
-    ClassificationData,
-    ClassificationModel,
-    Framed,
-)
+from spanbert_tutorial.errors import is_number, require
+from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel, Framed
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
-from spanbert_tutorial.tasks.sentence_files import GLUE, TASKS, Example, Task, read, task_named
+from spanbert_tutorial.tasks.sentence_files import GLUE, Example, read, task_named  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
-__all__ = [
-    "GLUE",
-    "PRESETS",
-    "TASKS",
-    "Example",
-    "RegressionModel",
-    "SentencePredictor",
-    "Task",
-    "fine_tune",
-    "read",
-    "score",
-]
 PRESETS = {
     "small": FineTuning(epochs=4, batch_size=4, peak_learning_rate=3e-4, max_length=128),
     "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, max_length=128),
@@ -67,8 +51,11 @@ def score(
         f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for each of "
         "at least one label.",
     )
+    wanted = " and ".join(row.labels) or "numbers"
     for name, values in (("gold label", gold), ("prediction", predicted)):
-        check_values(name, values, row)
+        for number, value in enumerate(values, start=1):
+            fits = value in row.labels if row.labels else is_number(value) and np.isfinite(value)
+            require(fits, f'{name} {number} is "{value}": {row.name} has {wanted}.')
     require(
         row.metrics == ("accuracy",) or len(set(gold)) > 1,
         f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that differ; give "
@@ -84,19 +71,6 @@ def score_of(
     return score(subtask, [label for _, label in examples], predicted)
 
 
-def check_values(name: str, values: Sequence[str | float], task: Task) -> None:
-    """Raises InputError for the first value that is no label of the task, or no finite number where
-    a score is wanted."""
-    wanted = " and ".join(task.labels) or "numbers"
-    for number, value in enumerate(values, start=1):
-        require(
-            value in task.labels
-            if task.labels
-            else isinstance(value, int | float | np.number) and np.isfinite(value),
-            f'{name} {number} is "{value}": {task.name} has {wanted}.',
-        )
-
-
 def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]], float]:
     """A correlation of SciPy; 0, where it knows none, if all predictions are the same."""
     return lambda gold, predicted: measure(gold, predicted).statistic if np.ptp(predicted) else 0.0
@@ -109,9 +83,6 @@ METRICS = {
     "pearson": correlation(pearsonr),
     "spearman": correlation(spearmanr),
 }
-
-
-# --- a score of a pair --------------------------------------------------------------
 
 
 class RegressionModel(ClassificationModel):
@@ -144,9 +115,11 @@ def fine_tune(
         len({label for _, label in examples}) > 1,
         "all examples have the same label: give examples of at least two.",
     )
+    facts: dict[str, Any]
     if isinstance(examples[0][1], str):
-        data: Data = ClassificationData(cast(list, examples), wordpiece, settings)
-        facts = {"labels": cast(ClassificationData, data).labels}
+        labeled = ClassificationData(cast(list, examples), wordpiece, settings)
+        data: Data = labeled
+        facts = {"labels": labeled.labels}
     else:
         # standard scores: small steps soon reach them
         scores = np.array([value for _, value in examples])
@@ -182,8 +155,7 @@ class SentencePredictor(Predictor):
         return cls(new_model(encoder, facts), wordpiece, facts)
 
     def scores(self, examples: Sequence[Example]) -> list[Tensor]:
-        """The model's scores of each example, in order: [K], or [1]. What the examples say
-        themselves is not looked at."""
+        """The model's scores of each example, [K] or [1]; their own labels are not looked at."""
         return self.logits(
             [Framed.of(texts, self.wordpiece, self.max_length) for texts, _ in examples]
         )

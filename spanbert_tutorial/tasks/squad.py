@@ -43,8 +43,7 @@ def check_values(
     fits: Callable[[Any], bool],
     wanted: str,
 ) -> None:
-    """Raises InputError unless there is a value that fits for each question and no other. wanted:
-    what to give."""
+    """Raises InputError unless there is a value that fits for each question and no other."""
     require(questions, "there are no questions to score: give at least one.")
     check_ids(questions)
     ids = {question.id for question in questions}
@@ -108,8 +107,7 @@ def character_f1(prediction: str, gold: str) -> float:
 
 
 def unspaced(texts: Iterable[str]) -> bool:
-    """Whether most texts have letters of a script without capitals, such as Chinese, Thai or Hangul,
-    where the rules of English words hardly fit."""
+    """Whether most texts are in a script without capitals, such as Chinese, Thai or Hangul."""
     found = [any(c.isalpha() and c.lower() == c.upper() for c in text) for text in texts]
     return 2 * sum(found) > len(found)
 
@@ -166,9 +164,7 @@ def score(
 
 
 def check_threshold(
-    null_odds: Mapping[str, float] | None,
-    threshold: float | None,
-    questions: Sequence[Question],
+    null_odds: Mapping[str, float] | None, threshold: float | None, questions: Sequence[Question]
 ) -> None:
     """Raises InputError unless both are given, for each question a number, or neither."""
     require(
@@ -181,8 +177,7 @@ def check_threshold(
 
 
 def kinds(questions: Sequence[Question]) -> dict[str, list[Question]]:
-    """All questions, those with answers (`HasAns_`) and those without (`NoAns_`), where there are
-    such."""
+    """All questions, those with answers (`HasAns_`) and those without, where there are such."""
     groups = {
         "": list(questions),
         "HasAns_": [q for q in questions if q.answers],
@@ -229,9 +224,7 @@ def check_search(
 
 
 def chosen_threshold(
-    predictions: Mapping[str, str],
-    questions: Sequence[Question],
-    null_odds: Mapping[str, float],
+    predictions: Mapping[str, str], questions: Sequence[Question], null_odds: Mapping[str, float]
 ) -> float:
     """The threshold with the best F1 here, to use on other questions.
 
@@ -263,9 +256,9 @@ def intervals(
             continue
         drawn = np.random.default_rng(0).integers(len(names), size=(1_000, len(names)))
         counts = np.bincount(group)[drawn].sum(1)
-        result: dict[str, list[float] | str] = {"drawn": f"{len(names):,} {plural}"}
+        result: dict[str, list[float] | str] = {}
         for name, values in raw_scores(predictions, questions).items():
             sums = np.bincount(group, [values[q.id] for q in questions])[drawn].sum(1)
             result[name] = (100 * np.percentile(sums / counts, [2.5, 97.5])).tolist()
-        return result
+        return result | {"drawn": f"{len(names):,} {plural}"}
     return {}

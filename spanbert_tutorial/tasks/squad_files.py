@@ -47,10 +47,7 @@ class GoldAnswer:
 @dataclass(frozen=True)
 class Question:
     """A question on a context. Without answers it has none there (SQuAD 2.0); `plausible` may then
-    mislead.
-
-    category: why there is no answer, where the file says it.
-    """
+    mislead. category: why there is no answer, where the file says it."""
 
     id: str
     question: str
@@ -159,9 +156,8 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
             f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0.",
         )
         answers = (GoldAnswer(text, int(whole[1])),) if text and whole else ()
-        question = Question(
-            row.get("id") or where, row["question"], context, row.get("title", ""), answers
-        )
+        texts = row.get("id") or where, row["question"], context, row.get("title", "")
+        question = Question(*texts, answers)
         check(question, None)
         yield question
     if unclear:
@@ -174,8 +170,7 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
 
 
 def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The line where each row begins, and its cells; the header first, rows without content left out.
-    Raises InputError for what is no table."""
+    """The line where each row begins, and its cells, without empty rows; the header first."""
     text = read_text(path, WANTED, translate=False)
     first = next(filter(visible, lines_of(text)), "")
     separator = max(",;\t", key=first.count)
@@ -197,8 +192,7 @@ def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def squad_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
-    """The questions of all articles of a file. Raises InputError naming file, article, question and
-    reason."""
+    """The questions of a file. Raises InputError naming article, question and reason."""
     text = read_text(path, WANTED)
     with reading(f'{path} is no SQuAD file, with a list of articles under "data"', "give one"):
         articles = a_list(parse_data(text)["data"])
@@ -244,26 +238,20 @@ def check(question: Question, impossible: bool | None, where: str = "") -> None:
     """Raises InputError for what is no text, or empty, or half a character, for answers that are not
     where they say, and for a label that contradicts them."""
     where = f'{where}article "{question.title}", question {question.id}'
-    needed = (question.id, question.question, question.context)
-    category = "" if question.category is None else question.category
-    check_text(f"{where}: a text", *needed, question.title, category)
-    for name, text in zip(("id", "question", "context"), needed, strict=True):
+    needed = {"id": question.id, "question": question.question, "context": question.context}
+    check_text(f"{where}: a text", *needed.values(), question.title, question.category or "")
+    for name, text in needed.items():
         require(visible(text), f"{where}: the {name} is empty; mend it.")
     for answer in (*question.answers, *question.plausible):
         check_text(f"{where}: an answer", answer.text)
         require(type(answer.start) is int, f"{where}: answer_start is no whole number; mend it.")
         end = answer.start + len(answer.text)
         found = question.context[answer.start : end] if answer.start >= 0 else ""
-        require(
-            found == answer.text,
-            f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
-            "mend answer_start or text.",
-        )
-        require(
-            visible(found),
-            f"{where}: the answer {shown(found)} holds no sign that can be seen; mend answer_start "
-            "or text.",
-        )
+        wrong = f'at {answer.start} the context has "{found}", the answer is "{answer.text}"'
+        if found == answer.text:
+            wrong = f"the answer {shown(found)} holds no sign that can be seen"
+        fits = found == answer.text and visible(found)
+        require(fits, f"{where}: {wrong}; mend answer_start or text.")
     require(
         impossible is None or impossible is not bool(question.answers),
         f"{where}: is_impossible is {shown(impossible)}, but it has {len(question.answers)} answers; "
@@ -281,10 +269,9 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
     """The rows of a set in the hub's SQuAD format."""
     for row in hub_rows(name, split=part):
         with reading(f"the set {name} is not in SQuAD format", "give one with answers"):
-            answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
-            gold = tuple(GoldAnswer(*answer) for answer in answers)
             texts = row["id"], row["question"], row["context"], row.get("title", "")
-            question = Question(*texts, gold)
+            answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
+            question = Question(*texts, tuple(GoldAnswer(*answer) for answer in answers))
             check(question, None)
         yield question
 
@@ -293,26 +280,22 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
 
 
 def squad_format(questions: Iterable[Question], version: str) -> dict:
-    """The content of a SQuAD 2.0 file; questions in a row with one title and context share a
-    paragraph, an article."""
+    """The content of a SQuAD 2.0 file; questions in a row on one context share an article."""
 
     def listed(answers: tuple[GoldAnswer, ...]) -> list[dict]:
         return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
 
-    def entry(q: Question) -> dict:
-        given: dict[str, object] = {"id": q.id, "question": q.question}
-        given |= {"answers": listed(q.answers), "is_impossible": not q.answers}
-        if not q.answers:
-            given |= {"plausible_answers": listed(q.plausible), "category": q.category}
-        return given
-
-    return {
-        "version": version,
-        "data": [
-            {"title": title, "paragraphs": [{"context": context, "qas": [entry(q) for q in group]}]}
-            for (title, context), group in groupby(questions, lambda q: (q.title, q.context))
-        ],
-    }
+    articles = []
+    for (title, context), group in groupby(questions, lambda q: (q.title, q.context)):
+        entries = []
+        for q in group:
+            entry: dict[str, object] = {"id": q.id, "question": q.question}
+            entry |= {"answers": listed(q.answers), "is_impossible": not q.answers}
+            if not q.answers:
+                entry |= {"plausible_answers": listed(q.plausible), "category": q.category}
+            entries.append(entry)
+        articles.append({"title": title, "paragraphs": [{"context": context, "qas": entries}]})
+    return {"version": version, "data": articles}
 
 
 def write(path: str | Path, questions: Iterable[Question], version: str) -> None:

@@ -57,8 +57,7 @@ class Guess:
 
 
 class WordWeights:
-    """The weight of a word: idf = ln((1 + N) / (1 + the number of the N texts with it)); 0 for
-    question words."""
+    """The weight of a word: ln((1 + N) / (1 + the texts of N with it)); 0 for question words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.count = len(texts)
@@ -71,8 +70,7 @@ class WordWeights:
         return math.log((1 + self.count) / (1 + self.texts_with[word]))
 
     def overlap(self, question: str, text: str) -> float:
-        """The weight of the question's words that occur in the text, divided by the weight of all
-        its words: 0 to 1."""
+        """The share of the question's words, by weight, that occur in the text: 0 to 1."""
         in_question = set(words(question))
         shared = in_question & set(words(text))
         # sorted, so that the order of the sum does not depend on hashes
@@ -123,8 +121,7 @@ def new_stretches(question: Question, sentence: str) -> Iterator[tuple[str, str]
 
 
 def lexical_guess(question: Question, weights: WordWeights) -> Guess:
-    """The longest new stretch of the sentence with the largest overlap. Null odds: minus that
-    overlap."""
+    """The longest new stretch of the sentence with the largest overlap; null odds: minus that."""
     overlap, sentence = by_overlap(question, weights)[0]
     texts = [text for text, _ in new_stretches(question, sentence)]
     return Guess(max(texts, key=len, default=""), -overlap)
@@ -151,55 +148,35 @@ def type_guess(question: Question, weights: WordWeights) -> Guess:
 # --- questions without an answer ----------------------------------------------------
 
 
-def has_an_answer_in(question: Question, context: str) -> bool:
-    """Whether the context contains the text of an answer, in upper or lower case."""
-    return any(answer.text.lower() in context.lower() for answer in question.answers)
-
-
 def picked(
     questions: Sequence[Question], weights: WordWeights, same_article: bool
 ) -> list[Question]:
-    """Each answerable question with the context of the largest overlap. same_article: whether it is
-    another context of its article, or one of another article. Contexts that contain an answer are
-    skipped."""
+    """Each answerable question with the context of the largest overlap that has no answer of it, of
+    its own article or of another one."""
     contexts = list(dict.fromkeys((question.title, question.context) for question in questions))
     made = []
     for question in questions:
+        answers = [answer.text.lower() for answer in question.answers]
         choices = [
             context
             for title, context in contexts
             if (title == question.title) == same_article
             and context != question.context
-            and not has_an_answer_in(question, context)
+            and not any(text in context.lower() for text in answers)
         ]
-        if question.answers and choices:
-            overlaps = [weights.overlap(question.question, context) for context in choices]
-            made.append(
-                replace(
-                    question,
-                    id=f"{question.id}-picked",
-                    context=choices[overlaps.index(max(overlaps))],
-                    answers=(),
-                    category="picked",
-                )
-            )
+        if answers and choices:
+            best = max(choices, key=lambda context: weights.overlap(question.question, context))
+            changes = {"context": best, "answers": (), "category": "picked"}
+            made.append(replace(question, id=f"{question.id}-picked", **changes))
     return made
-
-
-# --- comparing ----------------------------------------------------------------------
 
 
 def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np.ndarray) -> float:
     """How often a question without an answer has higher null odds than one with an answer; ties
-    count half.
-
-    Raises InputError when one side is empty.
-    """
+    count half. Raises InputError when one side is empty."""
     require(
         len(with_answer) and len(without),
         "the AUC compares two groups: give at least one question of each.",
     )
-    difference = np.subtract.outer(
-        np.asarray(without, dtype=float), np.asarray(with_answer, dtype=float)
-    )
+    difference = np.array(without, dtype=float)[:, None] - np.array(with_answer, dtype=float)
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())

@@ -20,8 +20,8 @@ from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError, require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
+from spanbert_tutorial.errors import require
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares
 from spanbert_tutorial.tasks.tagging_files import Entity, LabeledText, read  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 from spanbert_tutorial.text.sentences import split_sentences
@@ -91,8 +91,7 @@ def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
 
 
 def entity_scores(
-    gold: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
 ) -> dict[str, float]:
     """precision, recall, f1 in percent, counted over whole entities.
 
@@ -104,18 +103,11 @@ def entity_scores(
         [len(row) for row in gold] == [len(row) for row in predicted],
         "gold and predicted tags differ in length: give one tag for each word of each text.",
     )
-    correct = in_gold = in_predicted = 0
-    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
-        wanted, said = spans(gold_tags), spans(predicted_tags)
-        correct += len(wanted & said)
-        in_gold += len(wanted)
-        in_predicted += len(said)
-    total = in_gold + in_predicted
-    return {
-        "precision": 100 * correct / max(in_predicted, 1),
-        "recall": 100 * correct / max(in_gold, 1),
-        "f1": 100 * (2 * correct) / max(total, 1),
-    }
+    wanted, said = (
+        {(text, *span) for text, tags in enumerate(rows) for span in spans(tags)}
+        for rows in (gold, predicted)
+    )
+    return shares(len(wanted & said), len(said), len(wanted))
 
 
 class Words(NamedTuple):
@@ -130,8 +122,7 @@ class Words(NamedTuple):
     def of(cls, text: str, wordpiece: WordPiece) -> "Words":
         """Raises InputError for a text without a token."""
         ids, offsets = wordpiece.encode_with_offsets(text)
-        if not len(ids):
-            raise InputError("the text is empty: write at least one word.")
+        require(len(ids), "the text is empty: write at least one word.")
         first = np.flatnonzero(wordpiece.word_starts(ids))
         ends = offsets[np.append(first[1:], len(ids)) - 1, 1]
         framed = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
@@ -235,11 +226,7 @@ class Tagger(Predictor):
     task = "tagging"
 
     def __init__(
-        self,
-        model: TaggingModel,
-        wordpiece: WordPiece,
-        tags: Sequence[str],
-        max_length: int = 512,
+        self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str], max_length: int = 512
     ) -> None:
         self.all_tags = list(tags)
         limit = model.encoder.config.max_position_embeddings
@@ -263,29 +250,20 @@ class Tagger(Predictor):
         return found
 
     def tags(self, texts: Sequence[str]) -> list[list[str]]:
-        """The tag with the highest score for each word of each text. An empty text raises
-        InputError."""
+        """The likeliest tag of each word of each text. An empty text raises InputError."""
         return [tags for _, tags, _ in self.scored(texts)]
-
-    def entities(self, text: str) -> list[Entity]:
-        """The entities of a text, in order."""
-        return [(start, end, label) for start, end, label, _ in self.predict([(text, [])])[0]]
 
     def predict(self, texts: Sequence[LabeledText]) -> list[list[tuple[int, int, str, float]]]:
         """The entities of each text, in order, each with the least probability of its words; what
         the examples say themselves is not looked at."""
-        return [
-            [
-                (
-                    int(offsets[first, 0]),
-                    int(offsets[last, 1]),
-                    label,
-                    float(probabilities[first : last + 1].min()),
-                )
-                for first, last, label in sorted(spans(tags))
-            ]
-            for offsets, tags, probabilities in self.scored([text for text, _ in texts])
-        ]
+        found: list[list[tuple[int, int, str, float]]] = []
+        for offsets, tags, probabilities in self.scored([text for text, _ in texts]):
+            found.append([])
+            for first, last, label in sorted(spans(tags)):
+                start, end = int(offsets[first, 0]), int(offsets[last, 1])
+                least = float(probabilities[first : last + 1].min())
+                found[-1].append((start, end, label, least))
+        return found
 
 
 def score(
@@ -298,14 +276,11 @@ def score(
     said = {(row, *entity[:3]) for row, found in enumerate(predicted) for entity in found}
     require(gold, "no text names anything: give texts with entities.")
 
-    def f1_of(label: str) -> float:
-        wanted, given = ({one for one in side if one[3] == label} for side in (gold, said))
-        return 200 * len(wanted & given) / (len(wanted) + len(given))
+    def of(some: set, given: set) -> dict[str, float]:
+        return shares(len(some & given), len(given), len(some))
 
-    right = len(gold & said)
-    return {
-        "precision": 100 * right / max(len(said), 1),
-        "recall": 100 * right / len(gold),
-        "f1": 200 * right / (len(gold) + len(said)),
-        "labels": {label: f1_of(label) for label in sorted({one[3] for one in gold})},
-    }
+    def f1_of(label: str) -> float:
+        return of(*({one for one in side if one[3] == label} for side in (gold, said)))["f1"]
+
+    labels = sorted({one[3] for one in gold})
+    return {**of(gold, said), "labels": {label: f1_of(label) for label in labels}}

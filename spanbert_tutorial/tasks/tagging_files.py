@@ -78,16 +78,14 @@ def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]
             row = parse_data(line)
             text = row["text"]
             given = row["entities"] if labeled else []
-            entities = [
-                tuple(one[key] for key in ("start", "end", "label"))
-                if isinstance(one, dict)
-                else tuple(one)
-                for one in given
-            ]
+            keys = ("start", "end", "label")
+            entities = sorted(
+                tuple(map(one.get, keys) if isinstance(one, dict) else one) for one in given
+            )
             check_text(f"{where}: the text", text)
             require(visible(text), f"{where}: the text is empty; write it.")
             end = 0
-            for start, stop, label in sorted(entities):
+            for start, stop, label in entities:
                 check_text(f"{where}: a label", label)
                 require(
                     type(start) is type(stop) is int
@@ -97,7 +95,7 @@ def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]
                     "empty, or overlaps another; mend it.",
                 )
                 end = stop
-        yield text, sorted(entities)
+        yield text, entities
 
 
 def column_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]:
@@ -119,8 +117,7 @@ def column_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledTex
             f"{where}: one column; write a word and its tag, with a space or a tab between.",
         )
         tag = cells[-1] if labeled else "O"
-        found = TAG.fullmatch(tag)
-        require(found, f'{where}: "{tag}" is no tag: use O, B-label or I-label.')
+        require(TAG.fullmatch(tag), f'{where}: "{tag}" is no tag: use O, B-label or I-label.')
         start = sum(map(len, words)) + len(words)
         words.append(unescaped(cells[0]))
         end = start + len(words[-1])

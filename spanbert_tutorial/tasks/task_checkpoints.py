@@ -21,7 +21,7 @@ from spanbert_tutorial.bert.weights import (
     to_huggingface_names,
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.errors import InputError, reading, require
+from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary, write_folder
 from spanbert_tutorial.tasks.fine_tuning import check_vocabulary, stacked
 
@@ -44,7 +44,7 @@ class Predictor:
         self.model: Any = model.eval()
         self.wordpiece = wordpiece
         self.max_length = max_length
-        self.facts = {**facts, "length": max_length}
+        self.facts: dict[str, Any] = {**facts, "length": max_length}
 
     @classmethod
     def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
@@ -59,7 +59,14 @@ class Predictor:
         Raises InputError for a model of another task, and for weights or facts that do not fit.
         """
         folder = checkpoint_folder(source)
-        facts = task_facts(folder, source, cls.task)
+        facts = read_config(folder).get("spanbert_tutorial")
+        facts = facts if isinstance(facts, dict) else {}
+        own = facts.pop("task", None)
+        require(
+            own == cls.task,
+            f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}: give a "
+            f"model of `python -m spanbert_tutorial finetune {cls.task}`.",
+        )
         # the encoder warns of the head, which is read here
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             encoder = BertEncoder.from_huggingface(folder)
@@ -101,23 +108,6 @@ class Predictor:
             batch = {name: value.to(device) for name, value in batch.items()}
             found += self.model.scores(batch).cpu()
         return found
-
-
-def task_facts(folder: Path, source: str | Path, task: str) -> dict[str, Any]:
-    """The facts in config.json, without the name of the task. Raises InputError for a model of
-    another task. source: for the message."""
-    facts = read_config(folder).get("spanbert_tutorial")
-    if not isinstance(facts, dict):
-        facts = {}
-    own_task = facts.get("task")
-    if own_task != task:
-        state = "has no head of this task"
-        if isinstance(own_task, str):
-            state = f"was fine-tuned for {own_task}"
-        raise InputError(
-            f"{source} {state}: give a model of `python -m spanbert_tutorial finetune {task}`."
-        )
-    return {name: value for name, value in facts.items() if name != "task"}
 
 
 def check_head(

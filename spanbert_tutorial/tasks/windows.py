@@ -50,11 +50,7 @@ class Window:
     central: np.ndarray
 
 
-def encode(
-    wordpiece: WordPiece,
-    question: str,
-    context: str,
-) -> Encoded:
+def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
     """Question and context as tokens.
 
     A long question keeps its first MAX_QUESTION_TOKENS tokens. Raises
@@ -76,11 +72,7 @@ def encode(
     return Encoded(question_ids, context_ids, offsets)
 
 
-def window_ranges(
-    tokens: int,
-    room: int,
-    doc_stride: int,
-) -> list[tuple[int, int]]:
+def window_ranges(tokens: int, room: int, doc_stride: int) -> list[tuple[int, int]]:
     """(start, end) of ranges that together cover all tokens.
 
     Each has at most `room` tokens and starts `doc_stride` after the
@@ -120,10 +112,7 @@ def central_windows(
 
 
 def windows(
-    encoded: Encoded,
-    wordpiece: WordPiece,
-    max_length: int,
-    doc_stride: int,
+    encoded: Encoded, wordpiece: WordPiece, max_length: int, doc_stride: int
 ) -> list[Window]:
     """The inputs of a question, `doc_stride` tokens apart.
 
