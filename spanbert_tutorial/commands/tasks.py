@@ -196,7 +196,7 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
         add("--output", required=True, help="folder of the fine-tuned model")
         preset = "small, spanbert or another preset of the task (default: by model size)"
         add("--preset", help=f"settings: {preset}")
-        for field, meaning in (SETTINGS | task.settings).items():
+        for field, meaning in {**SETTINGS, **task.settings}.items():
             if field == "answers_only":
                 add(option(field), help=meaning, action="store_true", default=None)
             else:

@@ -42,8 +42,8 @@ class Predictions:
         """(name of the line, predictions of the MLM head, predictions of the SBO head)."""
         rows = zip(self.answers, self.mlm, self.sbo or [()] * len(self.answers), strict=True)
         return [
-            (f"p{place} {answer}", *(_written(head, answer) for head in heads))
-            for place, (answer, *heads) in enumerate(rows, start=1)
+            (f"p{place} {answer}", _written(mlm, answer), _written(sbo, answer))
+            for place, (answer, mlm, sbo) in enumerate(rows, start=1)
         ]
 
     def __repr__(self) -> str:
