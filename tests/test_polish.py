@@ -41,6 +41,12 @@ def test_numbers_stand_on_the_right_under_their_heading():
     assert polish.mended("book/a.html", after) == after
 
 
+def test_a_comma_stays_with_its_formula():
+    before, after = "<math>x</math></span>), and", "<math>x</math>),</span> and"
+    assert polish.mended("book/a.html", before) == after
+    assert polish.mended("book/a.html", after) == after
+
+
 def test_the_search_reads_sections_without_folds_and_signs():
     page = (
         '<meta name="keywords" content="k, 말"><nav>menu</nav><article><section id="a"><h1>A'

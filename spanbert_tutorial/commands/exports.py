@@ -9,7 +9,6 @@ import base64
 import json
 import logging
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import whole_file
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets, SpanBoundaryObjective
@@ -163,10 +162,12 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
     are missing.
     """
     output = check_output(output)
-    require(
-        find_spec("onnx") and find_spec("onnxscript"),
-        "the package onnx or onnxscript is missing: pip install onnx onnxscript.",
-    )
+    try:
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        told = f"the package {error.name} is missing: pip install onnx onnxscript."
+        raise InputError(told) from None
     model, *_ = open_model(source)
     # Any values will do, but each input needs its own tensor: torch would merge equal ones.
     inputs = {

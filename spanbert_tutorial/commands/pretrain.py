@@ -118,12 +118,9 @@ def pretrain(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining import runs
     from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
     from spanbert_tutorial.pretraining.evaluation import held_out_metrics
-    from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
     from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
-    compiling = compiling_pays(run) and not options.no_compile
-    if compiling:  # all its batches have one shape, so they are not of blocks of similar length
-        run = replace(run, by_length=False)
+    run, compiling = compiled_or_not(run, options)
     if options.dry_run:
         return dry_run(run, options, compiling)
     main = processes().is_main_process  # one of several under `accelerate launch`
@@ -229,6 +226,15 @@ def start(
         check_vocabulary(text.wordpiece, model.encoder)
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
+
+
+def compiled_or_not(run: "Run", options: argparse.Namespace) -> tuple["Run", bool]:
+    """The run, and whether its step is compiled. A compiled one does not batch blocks of similar
+    length, because all its batches have one shape."""
+    from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
+
+    compiling = compiling_pays(run) and not options.no_compile
+    return (replace(run, by_length=False), True) if compiling else (run, False)
 
 
 def dry_run(run: "Run", options: argparse.Namespace, compiling: bool) -> None:

@@ -166,8 +166,8 @@ def picked(
         ]
         if answers and choices:
             best = max(choices, key=lambda context: weights.overlap(question.question, context))
-            changes = {"context": best, "answers": (), "category": "picked"}
-            made.append(replace(question, id=f"{question.id}-picked", **changes))
+            name = f"{question.id}-picked"
+            made.append(replace(question, id=name, context=best, answers=(), category="picked"))
     return made
 
 
