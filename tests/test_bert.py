@@ -40,16 +40,15 @@ def config(name: str = "tiny", **changes) -> EncoderConfig:
 
 @pytest.fixture(scope="module", params=list(PRESETS))
 def pair(request):
-    """An encoder of each size and transformers' model."""
-    encoder = random_weights(BertEncoder, config(request.param))
+    """An encoder of each size and transformers' model; of large, a quarter of its equal layers."""
+    fewer = {"num_hidden_layers": 6} if request.param == "large" else {}
+    encoder = random_weights(BertEncoder, config(request.param, **fewer))
     return encoder, encoder.to_huggingface()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_hidden_states_equal_transformers(pair, dtype):
     encoder, model = pair
-    if dtype == torch.float64 and encoder.config.num_hidden_layers == 24:
-        pytest.skip("the same code as base, in 3 GB")
     encoder.to(dtype)
     model.load_state_dict(to_huggingface_names(encoder.state_dict()), assign=True)
     inputs = random_batch()
