@@ -91,9 +91,7 @@ def test_the_parts_of_the_real_file():
         ),
         "Other",
     }
-    guess = relation_baselines.by_words(
-        parts["train"], parts["test"], relation_baselines.name_words
-    )
+    guess = relation_baselines.by_words(parts["train"], parts["test"], experiment.name_words)
     f1 = experiment.directed_score(experiment.labels(parts["test"]), guess)["f1"]
     kept_f1 = kept("span_tasks", "control: words of the names")["relations"]["f1"]
     assert f1 == pytest.approx(kept_f1, abs=0.3)

@@ -34,15 +34,19 @@ KNOWN = Known(
 )
 
 
+def gaps(block: Block) -> list[name_ranking.Gap]:
+    return [name_ranking.Gap(block, name, name_ranking.where(block, name)) for name in block.names]
+
+
 def test_where_else_the_block_names_it():
-    assert [gap.where for gap in name_ranking.gaps([BLOCK])] == [
+    assert [gap.where for gap in gaps(BLOCK)] == [
         ELSEWHERE,
         OTHERWISE,
         ELSEWHERE,
         OTHERWISE,
     ]
     alone = Block(BLOCK.ids, BLOCK.names[1:3])
-    assert [gap.where for gap in name_ranking.gaps([alone])] == [INFERRED, INFERRED]
+    assert [gap.where for gap in gaps(alone)] == [INFERRED, INFERRED]
 
 
 def test_ranks_by_hand():
@@ -60,7 +64,7 @@ def test_ranks_by_hand():
 def test_a_name_that_training_text_lacks_is_not_asked():
     other = Block(np.array([6, 6]), [Name(0, 1, "TOWN", "c")])
     assert [gap.block is BLOCK for gap in name_ranking.asked([BLOCK, other], KNOWN)] == [True] * 4
-    found = name_ranks.figures(name_ranking.gaps([BLOCK]), np.array([1, 2, 3, 1.0]))
+    found = name_ranks.figures(gaps(BLOCK), np.array([1, 2, 3, 1.0]))
     assert found[ELSEWHERE] == {
         "gaps": 2,
         "first": 50.0,

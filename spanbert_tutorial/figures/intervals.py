@@ -21,6 +21,14 @@ class Difference:
     half: float
     p: float
 
+    @property
+    def low(self) -> float:
+        return self.mean - self.half
+
+    @property
+    def high(self) -> float:
+        return self.mean + self.half
+
 
 def paired_difference(first: Values, second: Values, test_to_train: float = 0.0) -> Difference:
     """Mean of first − second over paired runs; p is 1 where all differences are 0.
