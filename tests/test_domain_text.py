@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+from environment import ROOT
 from research.experiments import domain_text as experiment
 from research.grid import rows_of
 from spanbert_tutorial.bert.encoder import EncoderConfig
@@ -84,3 +86,25 @@ def test_the_conditions_differ_only_in_where_fine_tuning_starts(given, monkeypat
     kept = sorted(path.name for path in given.models.iterdir())
     assert kept == ["Wikipedia-1", "almanac-1"]
     assert experiment.one(experiment.ALMANAC, 1, SETTINGS, given) == found[experiment.ALMANAC]
+
+
+def test_the_page_tells_the_means_of_the_results():
+    page = (ROOT / "book" / "workshop" / "your_own_data.md").read_text(encoding="utf-8")
+    section = page.split("### Does it help a task?")[1].split("\n### ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    told = {row[0]: [float(value) for value in row[1:]] for row in rows[1:]}
+    starts = {
+        "random weights": experiment.NEW,
+        "`spanbert-mini` as it is": experiment.AS_IT_IS,
+        "2,000 more steps on Wikipedia": experiment.WIKIPEDIA,
+        "2,000 more steps on the almanac": experiment.ALMANAC,
+    }
+    table = pd.read_csv(data_path("results", "domain_text.csv"))
+    means = (
+        table.fillna({"questions": 0}).groupby(["condition", "measure", "questions"]).value.mean()
+    )
+    assert list(told) == list(starts)
+    for start, arm in starts.items():
+        loss = means[arm, "losses/span", 0]
+        scores = [means[arm, "questions/f1", size] for size in (128, 1_024)]
+        assert told[start] == [round(loss, 1), *(round(score) for score in scores)]
