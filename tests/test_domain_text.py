@@ -3,24 +3,19 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import torch
+from toys import corpus_of, save_start
 
 from environment import ROOT
 from research.experiments import domain_text as experiment
 from research.grid import rows_of
-from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, save_checkpoint
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.tasks import few_questions, squad
-from spanbert_tutorial.text.encoding import EncodedCorpus
 
 WORDPIECE = WordPiece.from_file(data_path("almanac", "vocab.txt"))
 FINE_TUNING = replace(experiment.SETTINGS["fine_tuning"], max_length=64)
@@ -33,30 +28,18 @@ SETTINGS = dict(experiment.SETTINGS) | {
 }
 
 
-def corpus(seed: int) -> EncodedCorpus:
-    rng = np.random.default_rng(seed)
-    ends = np.cumsum(rng.integers(6, 15, 160))
-    ids = rng.integers(5, len(WORDPIECE), ends[-1]).astype(np.uint16)
-    return EncodedCorpus(ids, ends, ends[3::4])
-
-
 @pytest.fixture
 def given(tmp_path: Path) -> experiment.Given:
-    torch.manual_seed(7)
-    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE))
-    model = PretrainingModel(config, Objective.named("span+sbo"))
-    save_checkpoint(tmp_path / "start", model.eval(), WORDPIECE, "span+sbo", {})
-    unseen = corpus(2)
+    start = save_start(tmp_path / "start", WORDPIECE, 7)
+    unseen = corpus_of(len(WORDPIECE), 2)
     texts = {
-        arm: EncodedText(corpus(number), unseen, WORDPIECE)
+        arm: EncodedText(corpus_of(len(WORDPIECE), number), unseen, WORDPIECE)
         for number, arm in enumerate((experiment.ALMANAC, experiment.WIKIPEDIA))
     }
     asked = [
         one for one in squad.read(data_path("almanac", "questions-test.json.xz")) if one.answers
     ]
-    return experiment.Given(
-        texts, tmp_path / "start", tmp_path / "models", (asked[:8], asked[8:12])
-    )
+    return experiment.Given(texts, start, tmp_path / "models", (asked[:8], asked[8:12]))
 
 
 def test_the_conditions_differ_only_in_where_fine_tuning_starts(given, monkeypatch):
@@ -108,3 +91,23 @@ def test_the_page_tells_the_means_of_the_results():
         loss = means[arm, "losses/span", 0]
         scores = [means[arm, "questions/f1", size] for size in (128, 1_024)]
         assert told[start] == [round(loss, 1), *(round(score) for score in scores)]
+    said = " ".join(section.split())
+    scores = table[(table.measure == "questions/f1") & (table.questions == 1_024)]
+    runs = scores.pivot(index="run", columns="condition", values="value")
+    words = {
+        experiment.AS_IT_IS: "F1 above the checkpoint as it is",
+        experiment.WIKIPEDIA: "above the one with more Wikipedia",
+    }
+    for other, above in words.items():
+        one, two, three = (round(value) for value in runs[experiment.ALMANAC] - runs[other])
+        assert f"{one}, {two} and {three} {above}" in said
+    compared = pd.read_csv(data_path("results", "comparisons.csv"))
+    rows = compared[(compared.experiment == "domain_text") & (compared.questions == 1_024)]
+    for low, high in zip(rows.low, rows.high, strict=True):
+        assert f"(95% CI {low:.0f} to {high:.0f}".replace("-", "−") in said
+    assert f"p = {rows.p_holm.min():.2f}, corrected for four comparisons" in said
+    once = pd.read_csv(data_path("results", "without_runs.csv")).set_index("experiment")
+    trial = [
+        round(float(part)) for part in once.figure["domain_text"].replace(" and", ",").split(",")
+    ]
+    assert f"{trial[1]} F1 after 1,024 questions with the almanac, and {trial[2]} with Wiki" in said

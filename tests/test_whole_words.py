@@ -7,21 +7,17 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from toys import corpus_of, save_start
 
 from research.experiments import whole_words as experiment
 from research.grid import rows_of
 from research.measurements import words_in_parts
 from research.measurements.words_in_parts import Word
-from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
-from spanbert_tutorial.text.encoding import EncodedCorpus
 
 WORDPIECE = WordPiece.from_file(data_path("almanac", "vocab.txt"))
 IDS = np.array([30, 31, 32, 33, 34, 35])
@@ -102,22 +98,12 @@ SETTINGS = dict(experiment.SETTINGS) | {
 }
 
 
-def corpus(seed: int) -> EncodedCorpus:
-    rng = np.random.default_rng(seed)
-    ends = np.cumsum(rng.integers(6, 15, 160))
-    ids = rng.integers(5, len(WORDPIECE), ends[-1]).astype(np.uint16)
-    return EncodedCorpus(ids, ends, ends[3::4])
-
-
 @pytest.fixture
 def given(tmp_path: Path) -> experiment.Given:
-    torch.manual_seed(1)
-    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE))
-    model = PretrainingModel(config, Objective.named("span+sbo"))
-    save_checkpoint(tmp_path / "start", model.eval(), WORDPIECE, "span+sbo", {})
+    start = save_start(tmp_path / "start", WORDPIECE, 1)
     words = [Word(IDS, 2, 4, "name, again")]
-    text = EncodedText(corpus(0), corpus(1), WORDPIECE)
-    return experiment.Given(text, tmp_path / "start", tmp_path / "models", words)
+    text = EncodedText(corpus_of(len(WORDPIECE), 0), corpus_of(len(WORDPIECE), 1), WORDPIECE)
+    return experiment.Given(text, start, tmp_path / "models", words)
 
 
 @pytest.mark.parametrize("arm", ["its beginning, 1.0", experiment.TOKENS])

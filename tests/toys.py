@@ -1,5 +1,7 @@
 """Small models and their batches, for the tests of the training loop."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.batches import MixedData, PretrainingData
+from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective, objective_or_mixture
 from spanbert_tutorial.text.encoding import EncodedCorpus
@@ -102,3 +105,20 @@ def same_weights(first: nn.Module, second: nn.Module) -> bool:
     """To the last bit."""
     pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
     return all(torch.equal(one, other) for one, other in pairs)
+
+
+def corpus_of(vocabulary: int, seed: int) -> EncodedCorpus:
+    """160 sentences of random tokens, four to a document."""
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(rng.integers(6, 15, 160))
+    ids = rng.integers(5, vocabulary, ends[-1]).astype(np.uint16)
+    return EncodedCorpus(ids, ends, ends[3::4])
+
+
+def save_start(folder: Path, wordpiece: WordPiece, seed: int) -> Path:
+    """Writes a tiny untrained SpanBERT, from which an experiment goes on."""
+    torch.manual_seed(seed)
+    config = EncoderConfig.tiny(vocab_size=len(wordpiece))
+    model = PretrainingModel(config, Objective.named("span+sbo"))
+    save_checkpoint(folder, model.eval(), wordpiece, "span+sbo", {})
+    return folder

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import torch
 
 from research.experiments.spans_on_wikipedia import begun_from
-from research.experiments.whole_words import continued, name_of, open_wikipedia
+from research.experiments.whole_words import RUN, continued, name_of, open_wikipedia
 from research.grid import fingerprint, rounded, text_facts
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
@@ -32,7 +32,6 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.pretraining.presets import RUNS
 from spanbert_tutorial.tasks import few_questions
 from spanbert_tutorial.tasks.few_questions import HUB, Plan
 from spanbert_tutorial.tasks.question_answering import PRESETS
@@ -55,15 +54,7 @@ CLAIMS = {
     "more questions": "the same after 1,024: a smaller difference is expected",
 }
 SETTINGS = {
-    "run": replace(
-        RUNS["mini"],
-        objective="span+sbo",
-        steps=2_000,
-        max_length=128,
-        batch_size=8,
-        peak_learning_rate=1e-4,
-        warmup=0.06,
-    ),
+    "run": replace(RUN, steps=2_000, max_length=128, batch_size=8, peak_learning_rate=1e-4),
     "sizes": [128, 1_024],
     "scored": 1_000,
     "min_steps": 200,
