@@ -49,7 +49,7 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, corpus, tm
     code, out, err = run(capsys, line, *SMALL)
     assert (code, err) == (0, "")
     assert "Unigram entropy" in out and "Held out, span masking" in out and str(output) in out
-    reached = [line.strip() for line in out.splitlines() if line.startswith(("Held out", "  SBO"))]
+    reached = [line.strip() for line in out.splitlines() if line.startswith(("Held out", "  SBO "))]
     card = (output / "README.md").read_text(encoding="utf-8")
     assert reached and all(f"- {line}" in card for line in reached)
     assert ("  SBO " in out and "per target (frequency alone " in out) == ("sbo" in objective)

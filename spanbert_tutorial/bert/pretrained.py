@@ -116,14 +116,17 @@ def check_inputs(
 ) -> Tensor | None:
     """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits
     together. Raises InputError where it does not."""
-    given = {"input_ids": input_ids, "token_type_ids": token_type_ids}
-    for name, tensor in {**given, "attention_mask": attention_mask}.items():
+    for name, tensor in (
+        ("input_ids", input_ids),
+        ("token_type_ids", token_type_ids),
+        ("attention_mask", attention_mask),
+    ):
         require(
             tensor is None or isinstance(tensor, Tensor),
             f"{name} is a {type(tensor).__name__}: give a tensor, such as torch.tensor([[2, 7, 3]]).",
         )
     require(
-        input_ids.dim() == 2 and 0 not in input_ids.shape,
+        input_ids.dim() == 2 and input_ids.numel(),
         f"input_ids have the shape {tuple(input_ids.shape)}: give a batch [B,n], a row a sequence.",
     )
     shape = input_ids.shape
@@ -170,9 +173,10 @@ def check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int)
         f"{name}: shape {tuple(tensor.shape)}, wanted {tuple(shape)}: they must be equal.",
     )
     if may_look(tensor):
+        low, high = tensor.min().item(), tensor.max().item()
         kind = "the vocabulary of this model" if name == "input_ids" else "these values only"
-        for value in (tensor.min().item(), tensor.max().item()):
-            require(
-                0 <= value < size,
-                f"{name}: the value {shown(value)} is outside 0 to {size - 1}; take {kind}.",
-            )
+        require(
+            0 <= low <= high < size,
+            f"{name}: the value {shown(low if low < 0 else high)} is outside 0 to {size - 1}; take "
+            f"{kind}.",
+        )

@@ -7,6 +7,7 @@ second tasks, such as `boundary.*`), `tokenizer.json`, `tokenizer_config.json`, 
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -63,12 +64,8 @@ def check_output(folder: str | Path) -> Path:
     require(str(folder).strip(), "the output has no name: give one by --output.")
     folder = Path(folder)
     require(
-        not os.path.lexists(folder),
+        not os.path.lexists(folder) and folder.name != "..",
         f"the output {folder} exists already: give another --output, or remove it first.",
-    )
-    require(
-        folder.name != "..",
-        f'the output {folder} ends with "..": give the name of a new folder by --output.',
     )
     try:
         check_writable(folder)
@@ -100,10 +97,10 @@ def save_checkpoint(
         f"the model has the heads {', '.join(sorted(heads)) or 'of mlm alone'}, which the objective "
         f"{objective} does not: name the one that it was made for.",
     )
-    facts = {"spanbert_tutorial": {"objective": objective}}
     state = model_state(model)
     if half:
         state = {name: weight.half() for name, weight in state.items()}
+    facts = {"spanbert_tutorial": {"objective": objective}}
     write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, state, wordpiece, texts)
 
 
@@ -120,7 +117,12 @@ def write_folder(
     further entries of config.json. Raises InputError if the folder exists or a weight is no number,
     NoRoom if it cannot be written."""
     folder = check_output(folder)
-    check_finite(state)
+    for name, weight in state.items():
+        require(
+            weight.isfinite().all(),
+            f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
+            "number, so nothing is saved: lower the learning rate, or do without half precision.",
+        )
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu"}
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
     settings |= {**asdict(config), **facts, "dtype": "float32"}
@@ -132,16 +134,6 @@ def write_folder(
             (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def check_finite(state: Mapping[str, Tensor]) -> None:
-    """Raises InputError naming the first weight that is infinite or no number."""
-    for name, weight in state.items():
-        require(
-            weight.isfinite().all(),
-            f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
-            "number, so nothing is saved: lower the learning rate, or do without half precision.",
-        )
-
-
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     """The model with all its heads, in evaluation mode and float32, and its vocabulary.
 
@@ -150,11 +142,10 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     """
     folder = Path(folder)
     ours = read_config(folder).get("spanbert_tutorial")
-    if not isinstance(ours, dict) or "objective" not in ours:
-        raise InputError(
-            f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface "
-            "instead."
-        )
+    require(
+        isinstance(ours, dict) and "objective" in ours,
+        f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.",
+    )
     model, missing, surplus = with_weights_of(folder, ours["objective"])
     wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
     require(
@@ -187,9 +178,7 @@ def continue_from(
     # to go on without; the config, which is written out, still says what the source says
     set_dropout(model, 0.0)
     names = ["masked_language_model", *(task.name for task in model.tasks)]
-    return model, [
-        name for name in names if any(weight.startswith(f"{name}.") for weight in missing)
-    ]
+    return model, [name for name in names if any(w.startswith(f"{name}.") for w in missing)]
 
 
 def with_weights_of(
@@ -205,16 +194,15 @@ def with_weights_of(
         for name, weight in model.state_dict().items()
         if not name.startswith("encoder.") and not name.endswith(TIED)
     }
-    there = rename(own, head_names(model))
+    there = dict(zip(rename(own, head_names(model)), own.items(), strict=True))
     heads = {
-        name: weight
-        for name, weight in others.items()
-        if name in there and weight.shape == there[name].shape
+        here: others[name]
+        for name, (here, weight) in there.items()
+        if name in others and others[name].shape == weight.shape
     }
-    back = [(name, here) for here, name in head_names(model)]
-    model.load_state_dict(rename(heads, back), strict=False)
-    missing = [here for here, name in zip(own, there, strict=True) if name not in heads]
-    return model, missing, [f"{name} is surplus" for name in others if name not in there]
+    model.load_state_dict(heads, strict=False)
+    surplus = [f"{name} is surplus" for name in others if name not in there]
+    return model, [here for here in own if here not in heads], surplus
 
 
 def vocabulary_file(source: str | Path) -> Path:
@@ -241,8 +229,12 @@ def vocabulary_file(source: str | Path) -> Path:
 
 NORMALIZING = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 # settings that change tokens → the values with which BERT's rules hold; None: where not given
-PLAIN = {"do_basic_tokenize": (True, None), "never_split": ([], None), "wordpieces_prefix": ("##", None)}
-OWN_RULES = ("Japanese", "Bertweet", "Roberta", "Albert", "Byte", "T5", "GPT2")
+PLAIN = {
+    "do_basic_tokenize": (True, None),
+    "never_split": ([], None),
+    "wordpieces_prefix": ("##", None),
+}
+OWN_RULES = re.compile("Japanese|Bertweet|Roberta|Albert|Byte|T5|GPT2")
 
 
 def read_vocabulary(source: str | Path) -> WordPiece:
@@ -258,9 +250,9 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     beside = file.with_name("tokenizer_config.json")
     wordpiece = WordPiece.from_file(file)
     told = read_config(beside.parent, beside.name) if beside.is_file() else {}
-    kind = told.get("tokenizer_class") or ""
+    kind = str(told.get("tokenizer_class") or "")
     require(
-        not any(name in str(kind) for name in OWN_RULES),
+        not OWN_RULES.search(kind),
         f"{beside} says {shown(kind)}, which cuts words by rules of its own: take a checkpoint with "
         "BERT's tokenizer.",
     )
