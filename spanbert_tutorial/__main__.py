@@ -22,12 +22,11 @@ TRACEBACK = "--traceback"  # accepted anywhere
 
 class Command(NamedTuple):
     """A command: its help text, its module in `commands/`, which takes seconds to import, and the
-    names there of the functions that add its options and run it."""
+    function there that runs it; `add_NAME_options`, or else `add_options`, adds its options."""
 
     help: str
     module: str
-    add_options: str
-    run: str
+    function: str
 
 
 COMMANDS = {
@@ -35,50 +34,31 @@ COMMANDS = {
         "look at data before training: at a text (tokens, how many are unknown, the loss of "
         "baselines without context) or at the files of a task",
         "inspect_text",
-        "add_options",
         "inspect_data",
     ),
     "pretrain": Command(
-        "pre-train a model; without options, a tiny SpanBERT on the almanac",
-        "pretrain",
-        "add_options",
-        "pretrain",
+        "pre-train a model; without options, a tiny SpanBERT on the almanac", "pretrain", "pretrain"
     ),
     "finetune": Command(
-        "fine-tune a checkpoint on a task; finetune --help lists the tasks",
-        "tasks",
-        "add_finetune_options",
-        "finetune",
+        "fine-tune a checkpoint on a task; finetune --help lists the tasks", "tasks", "finetune"
     ),
-    "evaluate": Command(
-        "score a fine-tuned model on a task", "tasks", "add_evaluate_options", "evaluate"
-    ),
+    "evaluate": Command("score a fine-tuned model on a task", "tasks", "evaluate"),
     "predict": Command(
         "predict for labeled or unlabeled files or plain text; predict --help lists the tasks",
         "predict",
-        "add_options",
         "predict",
     ),
-    "answer": Command(
-        "answer a question about a text file", "squad", "add_answer_options", "answer"
-    ),
+    "answer": Command("answer a question about a text file", "squad", "answer"),
     "make-questions": Command(
         "generate questions from text with hand-written rules, to fine-tune on first",
         "squad",
-        "add_make_options",
         "make_questions",
     ),
     "export": Command(
         "write a model for a web page or for ONNX; export KIND --help lists the options",
         "exports",
-        "add_options",
         "export",
     ),
-}
-# commands that are no longer here → where they are
-MOVED = {
-    "experiment": "python -m research NAME",
-    "almanac": "python -m research almanac --output FOLDER",
 }
 
 
@@ -118,8 +98,9 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
         options = commands.add_parser(name, help=command.help, description=description)
         if chosen in (None, name):
             module = import_module(f"spanbert_tutorial.commands.{command.module}")
-            getattr(module, command.add_options)(options)
-            options.set_defaults(run=getattr(module, command.run))
+            own = f"add_{command.function}_options"
+            getattr(module, own if hasattr(module, own) else "add_options")(options)
+            options.set_defaults(run=getattr(module, command.function))
     return top
 
 
@@ -133,13 +114,8 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.showwarning = print_warning
     given = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in given if word != TRACEBACK]
-    command = words[0] if words else ""
     try:
-        if command in MOVED:
-            raise InputError(
-                f'"{command}" has moved: run `{MOVED[command]}` in a clone of the repository.'
-            )
-        options = parser(command).parse_args(words)
+        options = parser(words[0] if words else "").parse_args(words)
         limits.check(vars(options))
         options.run(options)
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported

@@ -63,8 +63,7 @@ class EncoderConfig:
                 require(known, f"{name} is {shown(value)}: {told}.")
         require(
             self.pad_token_id < self.vocab_size,
-            f"pad_token_id {self.pad_token_id} is no id of {self.vocab_size:,} tokens: give a "
-            "smaller one.",
+            f"pad_token_id {self.pad_token_id} is no id of {self.vocab_size:,} tokens: give less.",
         )
         require(
             self.hidden_size % self.num_attention_heads == 0,
@@ -82,10 +81,8 @@ class EncoderConfig:
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any
         field."""
-        require(
-            isinstance(name, str) and name in PRESETS,
-            f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}.",
-        )
+        known = f"choose one of {', '.join(PRESETS)}"
+        require(name in PRESETS, f"there is no size {shown(name)}: {known}.")
         layers, width, heads = PRESETS[name]
         settings: dict[str, Any] = {"num_hidden_layers": layers, "hidden_size": width}
         settings |= {"num_attention_heads": heads}

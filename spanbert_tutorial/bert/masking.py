@@ -241,12 +241,10 @@ def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
 def check_masked(masked: np.ndarray, ids: np.ndarray) -> None:
     """Raises InputError unless masked is bool, with ids' shape."""
     require(
-        masked.dtype == bool or not masked.size,
-        f"masked holds {masked.dtype}: give True where a token is masked, else False.",
-    )
-    require(
-        ids.shape == masked.shape,
-        f"ids has shape {ids.shape} and masked {masked.shape}: they must be the same.",
+        masked.shape == ids.shape
+        and (masked.dtype == bool or not masked.size),
+        f"masked has shape {masked.shape} and type {masked.dtype}: give "
+        f"bool of shape {ids.shape}, True where a token is masked.",
     )
 
 
@@ -262,14 +260,11 @@ def check_corruption(
     check_generator(rng)
     check_masked(masked, ids)
     require(
-        unit in ("span", "token"),
-        f'unit is {shown(unit)}: use "span" or "token".',
-    )
-    require(
-        np.ndim(random_ids) == 1 and len(random_ids),
-        "random_ids has no flat list of ids: give a stretch of the corpus.",
-    )
-    require(
-        min(probs) >= 0 and sum(probs) <= 1 + 1e-9,
-        f"probs are {shown(probs)}: give those of [MASK] and of random tokens, together at most 1.",
+        unit in ("span", "token")
+        and np.ndim(random_ids) == 1
+        and len(random_ids)
+        and min(probs) >= 0
+        and sum(probs) <= 1 + 1e-9,
+        f'unit is {shown(unit)} and probs {shown(probs)}: give "span" or "token", probs of '
+        "together at most 1, and random_ids as a flat list.",
     )

@@ -103,12 +103,9 @@ def sentence_pairs(
 def check_pairs(documents: int, max_tokens: int) -> None:
     """Raises InputError where no pair can be made."""
     require(
-        documents > 1,
-        "next sentence prediction draws from other documents: give at least two documents.",
-    )
-    require(
-        max_tokens > 1,
-        f"a pair of {max_tokens} tokens has no two segments: give at least 2.",
+        documents > 1 and max_tokens > 1,
+        "next sentence prediction draws from other documents: give at least two documents, and "
+        "pairs of at least 2 tokens.",
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import InputError, parse_json, regular_file, require, shown
+from spanbert_tutorial.errors import InputError, parse_json, require, shown
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -84,9 +84,7 @@ def to_huggingface_names(
     table = dict(layout.pairs)
     renamed = {name: _translate(name, table) for name in state}
     for name, other in renamed.items():
-        require(
-            other, f"{name!r} is not a weight of this encoder: take the encoder's own state_dict()."
-        )
+        require(other, f"{name!r} is not a weight of this encoder: take its own state_dict().")
     return {f"{prefix}{renamed[name]}": tensor for name, tensor in state.items()}
 
 
@@ -130,12 +128,10 @@ def check_weights(
     for (name, tensor), there in zip(
         wanted.items(), to_huggingface_names(wanted, layout=layout), strict=True
     ):
-        require(
-            name in ours, f"{source} lacks the weight {there}: take a complete {kind} checkpoint."
-        )
+        require(name in ours, f"{source} lacks the weight {there}: take a whole {kind} checkpoint.")
         require(
             ours[name].shape == tensor.shape,
-            f"{source} has {there} as {tuple(ours[name].shape)}, its config asks for "
+            f"{source} has {there} as {tuple(ours[name].shape)}, its config as "
             f"{tuple(tensor.shape)}: use the config.json that belongs to the weights.",
         )
     surplus = {name: weight for name, weight in ours.items() if name not in wanted}
@@ -160,10 +156,7 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     path = Path(path_or_name)
     if os.path.isdir(path):
         return path
-    require(
-        not os.path.lexists(path),
-        f"{path} is a file: give the folder that holds config.json and the weights.",
-    )
+    require(not os.path.lexists(path), f"{path} is a file: give the folder of the checkpoint.")
     require(
         isinstance(path_or_name, str) and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path_or_name),
         f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.",
@@ -223,7 +216,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     file = folder / name
     require(file.exists(), f"{file} is missing: put the model's {name} beside its weights.")
     try:
-        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
+        content = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = None
     require(
@@ -263,12 +256,9 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
     state: dict[str, Tensor] = {}
     for file in weight_files(folder):
-        require(
-            os.path.lexists(file),
-            f"{file} is missing, which the index beside it names: download it again.",
-        )
+        told = f"{file} is missing, which the index beside it names: download it again."
+        require(os.path.lexists(file), told)
         try:
-            regular_file(file)
             safe = file.suffix == ".safetensors"
             part = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
         except Exception as error:  # damaged bytes fail in many ways

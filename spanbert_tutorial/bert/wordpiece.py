@@ -13,6 +13,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,8 @@ from spanbert_tutorial.text.lines import read_text
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LEARNED = 1_000  # characters of the longest word that tokens are learned from
-CHINESE_BLOCKS = [
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-]
+CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)]
+CHINESE_BLOCKS += [(0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 
 
 # --- words, tokens, merges ----------------------------------------------------------
@@ -196,10 +192,7 @@ def learn_merges(
 def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """The tokens of a word after the merges, one after the other: how BPE encodes. WordPiece uses
     `split_word`."""
-    tokens = single_tokens(word)
-    for pair in merges:
-        tokens = merge_pair(tokens, pair)
-    return tokens
+    return reduce(merge_pair, merges, single_tokens(word))
 
 
 # --- on the library: the tokenizer that the rest of the project uses ----------------
@@ -277,14 +270,14 @@ class WordPiece:
         missing = ", ".join(special for special in SPECIALS if special not in vocabulary)
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
         check_text("a token of the vocabulary", *vocabulary)
-        whole = all(type(number) is int for number in vocabulary.values())
         require(
-            whole and sorted(vocabulary.values()) == list(range(len(vocabulary))),
+            set(map(type, vocabulary.values())) == {int}
+            and sorted(vocabulary.values()) == list(range(len(vocabulary))),
             "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
-        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
-            known = isinstance(setting, bool | None)
-            require(known, f"{name} is {shown(setting)}: write true or false.")
+        for setting in (lowercase, strip_accents):
+            told = f"lowercase or strip_accents is {shown(setting)}: write true or false."
+            require(isinstance(setting, bool | None), told)
         self.lowercase = bool(lowercase)
         self.strip_accents = self.lowercase if strip_accents is None else strip_accents
         self.library = library or bert_tokenizer(vocabulary, self.lowercase, self.strip_accents)
@@ -304,8 +297,7 @@ class WordPiece:
         tokens = text.rstrip("\n").split("\n")
         require(
             not all("\t" in token for token in tokens),
-            f"the lines of the vocabulary {path} hold a tab and a second column: leave only the "
-            "tokens.",
+            f"the vocabulary {path} has a tab and a second column: leave only the tokens.",
         )
         vocabulary = {token: i for i, token in enumerate(tokens)}
         repeated = len(tokens) - len(vocabulary)
@@ -347,8 +339,7 @@ class WordPiece:
         how = settings["normalizer"]
         require(
             how and how["type"] == "BertNormalizer",
-            f"tokenizer_config.json sets {', '.join(told)}, but the normalizer of tokenizer.json is "
-            "not BERT's: take these settings out, or put that normalizer there.",
+            f"it sets {', '.join(told)}, and tokenizer.json has no normalizer of BERT: remove that.",
         )
         names = {
             "do_lower_case": "lowercase",
@@ -379,9 +370,7 @@ class WordPiece:
         # Of characters equally common the trainer keeps any, and ties are broken by the numbers of
         # tokens such as ##a, which it gives as it meets them. So the characters are chosen here, a
         # first pass collects their tokens, and the second is told the numbers.
-        require(
-            not isinstance(texts, str), "texts is one string: give a list of texts, such as [text]."
-        )
+        require(not isinstance(texts, str), "texts is one string: give a list, such as [text].")
         texts = [without_endless_words(text) for text in texts]
         characters = common_characters(texts)
         singles = learn_tokens(texts, SPECIALS, characters, 0)
@@ -427,12 +416,10 @@ class WordPiece:
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The tokens with these ids; of an id that only the model has, as where its table is larger
         than the vocabulary, `[id 2000]`. Raises InputError for a negative one."""
-        found = []
-        for i in ids:
-            require(i >= 0, f"no token has the id {i}: ids begin with 0.")
-            known = i < len(self.vocabulary)
-            found.append(self.vocabulary[i] if known else f"[id {i}]")
-        return found
+        found = list(ids)
+        lowest = min(found, default=0)
+        require(lowest >= 0, f"no token has the id {lowest}: ids begin with 0.")
+        return [self.vocabulary[i] if i < len(self) else f"[id {i}]" for i in found]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text: tokens joined to words, no space before closing punctuation."""

@@ -120,8 +120,7 @@ def web_script(
     model, wordpiece, max_length = open_model(source)
     require(
         not (wordpiece.lowercase or wordpiece.strip_accents),
-        f"{source} has a vocabulary in lower case or without accents, but the page's WordPiece "
-        "keeps both: give a cased model.",
+        f"{source} has an uncased vocabulary, which no page can read: give a cased model.",
     )
     answers = isinstance(model, QuestionAnsweringModel)
     unasked = threshold is None or answers

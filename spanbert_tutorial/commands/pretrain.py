@@ -110,8 +110,7 @@ def size_of(source: str) -> str:
     names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
     require(
         names,
-        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}, which is no known size: "
-        f"name the nearest one with --config ({', '.join(PRESETS)}).",
+        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}: name a size by --config.",
     )
     return names[0]
 
@@ -211,9 +210,8 @@ def start(options: argparse.Namespace, run: Run, text: EncodedText) -> Pretraini
     positions = config.max_position_embeddings
     require(
         config.vocab_size >= len(text.wordpiece) and positions >= run.max_length,
-        f"{options.init_from} has {config.vocab_size:,} tokens and {positions} positions, but the "
-        f"run needs {len(text.wordpiece):,} and {run.max_length}: give the checkpoint's own "
-        "--vocabulary and a smaller --max-length.",
+        f"{options.init_from} has {config.vocab_size:,} tokens and {positions} positions, the run "
+        f"{len(text.wordpiece):,} and {run.max_length}: give its own --vocabulary, less --max-length.",
     )
     if processes().is_main_process:
         check_vocabulary(text.wordpiece, model.encoder)

@@ -50,15 +50,10 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
     if first:
         check_output(output)
         stopped = os.path.lexists(state)
-        require(
-            stopped or not resume,
-            f"there is no stopped run in {state}: leave out --resume, or give the --output of that "
-            "run.",
-        )
+        require(stopped or not resume, f"there is no stopped run in {state}: leave out --resume.")
         require(
             resume or not stopped,
-            f"{state} holds a stopped run: continue it with --resume, or remove that folder to "
-            "start over.",
+            f"{state} holds a stopped run: continue it with --resume, or remove that folder.",
         )
         if not resume:
             check_output(state)
@@ -78,15 +73,11 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt as stop:
-            if has_snapshot() and not str(stop):
-                raise KeyboardInterrupt("Stopped") from None  # `main` adds how to resume
-            raise
+            # `main` adds how to resume
+            raise KeyboardInterrupt(str(stop) or "Stopped" * has_snapshot()) from None
         except NoRoom as error:
-            if has_snapshot():
-                raise NoRoom(
-                    f"{error} The training so far is saved in {state}: continue with --resume."
-                ) from None
-            raise
+            saved = f" The training so far is saved in {state}: continue with --resume."
+            raise NoRoom(f"{error}{saved * has_snapshot()}") from None
         finally:
             if processes().is_main_process and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
@@ -184,8 +175,7 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     require(
         not changed,
         f"the stopped run in {folder.parent} started with a different text (changed: "
-        f"{', '.join(changed)}): give the same options and files, or remove that folder to start "
-        "over.",
+        f"{', '.join(changed)}): give the same options and files, or remove that folder.",
     )
 
 

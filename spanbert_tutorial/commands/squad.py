@@ -55,7 +55,7 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
     add("--max-answer-length", type=int, help=LONGEST_ANSWER)
 
 
-def add_make_options(parser: argparse.ArgumentParser) -> None:
+def add_make_questions_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     corpus = "a .txt or .jsonl file, a folder of them, or a hub name"
     add("--corpus", required=True, help=corpus)
@@ -88,20 +88,16 @@ def predictions(
 def tuning_questions(options: argparse.Namespace, questions: Sequence[Question]) -> list[Question]:
     """The questions of `--tune-on`. Raises InputError unless a threshold can be chosen on them for
     `questions`."""
-    require(
-        not all(question.answers for question in questions),
-        f"no question of {options.data} is without an answer: leave out --tune-on.",
-    )
+    open_ones = not all(question.answers for question in questions)
+    require(open_ones, f"all questions of {options.data} have answers: leave out --tune-on.")
     other = squad.read(options.tune_on)
     require(
         len({bool(question.answers) for question in other}) == 2,
-        f"{options.tune_on} needs questions with an answer and questions without one: give another "
-        "--tune-on.",
+        f"{options.tune_on} needs questions with an answer and questions without one: mend that.",
     )
     require(
         not identities(questions) & identities(other),
-        f"{options.tune_on} contains questions of {options.data}: tune on others, or leave out "
-        "--tune-on (score.json has the result of tuning on the same questions anyway).",
+        f"{options.tune_on} contains questions of {options.data}: give others, or no --tune-on.",
     )
     return other
 
@@ -194,7 +190,6 @@ def answer(options: argparse.Namespace) -> None:
 
 def make_questions(options: argparse.Namespace) -> None:
     """Generates questions from the documents of a corpus and writes a SQuAD file."""
-
     output = check_output(options.output)
     words: Counter[bool] = Counter()  # whether each is one of ENGLISH
 
@@ -205,15 +200,10 @@ def make_questions(options: argparse.Namespace) -> None:
 
     stream = made.made_questions(counted(), options.seed, easy=options.easy)
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
-    note = ""
     if 20 * words[True] < words.total():
         note = "This text hardly looks like English, and the rules are for English."
-    require(
-        questions,
-        f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: give "
-        f"running text. {note}",
-    )
-    if note:
         print(note, file=sys.stderr)
+    fitting = f"{made.MIN_WORDS} to {made.MAX_WORDS} words: give running text"
+    require(questions, f"no sentence of {options.corpus} has {fitting}.")
     squad_files.write(output, questions, "made-1")
     print(f"{len(questions):,} questions: {output}")

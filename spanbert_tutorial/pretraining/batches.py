@@ -62,10 +62,7 @@ class PretrainingData:
         self.objective.masking.check(self.corpus.labeled)
         task = self.objective.paired
         room = self.max_length - (2 if task is None else 3)  # beside [CLS] and [SEP]
-        require(
-            room > 1,
-            f"a length of {self.max_length} leaves no room beside [CLS] and [SEP]: give at least 8.",
-        )
+        require(room > 1, f"a length of {self.max_length} has no room for text: give at least 8.")
         found: Any
         if task is None:
             found = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
@@ -176,8 +173,7 @@ class Batches:
         self.processes = state.num_processes
         require(
             data.batch_size % self.processes == 0,
-            f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: "
-            "give a --batch-size that they divide.",
+            f"{self.processes} processes do not divide a --batch-size of {data.batch_size}: change it.",
         )
         self.new_epoch()
 

@@ -94,8 +94,8 @@ def save_checkpoint(
     heads = {task.name for task in model.tasks}
     require(
         named == heads,
-        f"the model has the heads {', '.join(sorted(heads)) or 'of mlm alone'}, which the objective "
-        f"{objective} does not: name the one that it was made for.",
+        f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}: name their objective, not "
+        f"{objective}.",
     )
     state = model_state(model)
     if half:
@@ -120,8 +120,8 @@ def write_folder(
     for name, weight in state.items():
         require(
             weight.isfinite().all(),
-            f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
-            "number, so nothing is saved: lower the learning rate, or do without half precision.",
+            f"the weight {name} is no finite {str(weight.dtype).removeprefix('torch.')}, so nothing "
+            "is saved: lower the learning rate, or do without half precision.",
         )
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu"}
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
@@ -150,15 +150,13 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
     require(
         not wrong,
-        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy the "
-        "checkpoint again.",
+        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again.",
     )
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
     vocab_size = model.encoder.config.vocab_size
     require(
         len(wordpiece) <= vocab_size,
-        f"{folder} has {len(wordpiece):,} tokens in its tokenizer.json but a vocab_size of "
-        f"{vocab_size:,} in its config.json: copy the checkpoint again.",
+        f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again.",
     )
     return model.eval(), wordpiece
 
@@ -213,9 +211,8 @@ def vocabulary_file(source: str | Path) -> Path:
     files = [file for file in files if file.is_file()]
     require(
         files,
-        f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with by "
-        "--vocabulary, in Python by tokenizer= (for the released SpanBERT: that of "
-        "bert-base-cased).",
+        f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with "
+        "(SpanBERT: that of bert-base-cased) by --vocabulary, in Python by tokenizer=.",
     )
     if len(files) == 2:
         whole, listed = (WordPiece.from_file(file).vocabulary for file in files)
@@ -253,14 +250,12 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     kind = str(told.get("tokenizer_class") or "")
     require(
         not OWN_RULES.search(kind),
-        f"{beside} says {shown(kind)}, which cuts words by rules of its own: take a checkpoint with "
-        "BERT's tokenizer.",
+        f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer.",
     )
     for name, plain in PLAIN.items():
         require(
             told.get(name) in plain,
-            f"{beside} sets {name} to {shown(told.get(name))}, which is not done here: take a "
-            "checkpoint without it.",
+            f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that.",
         )
     how = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
     if file.suffix == ".txt":
@@ -295,6 +290,5 @@ def check_added(file: Path, told: Mapping, wordpiece: WordPiece) -> None:
     new = [token for token in added if token not in wordpiece.vocabulary]
     require(
         not new,
-        f"{file.parent} adds the token {shown(new[0]) if new else ''} to its vocab.txt: save the "
-        "tokenizer as a tokenizer.json with transformers, which holds both.",
+        f"{file.parent} adds {', '.join(new[:1])} to its vocab.txt: save both as tokenizer.json.",
     )

@@ -40,10 +40,8 @@ def new_model(
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     most = config.max_position_embeddings
-    require(
-        run.max_length <= most,
-        f"a length of {run.max_length} is over {most} positions: give less.",
-    )
+    told = f"a length of {run.max_length} is over {most} positions: give less."
+    require(run.max_length <= most, told)
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = PretrainingModel(config, objective or objective_or_mixture(run.objective))
@@ -82,8 +80,7 @@ def check_targets(data: PretrainingData) -> None:
     batches = list(islice(data.epoch(np.random.default_rng(0)), 8))
     require(
         any(len(batch["masked_positions"]) for batch in batches),
-        "no token was masked: every word is longer than the budget; give longer documents, or "
-        "the objective mlm.",
+        "no token was masked, all words exceed the budget: give longer documents, or mlm.",
     )
     for task in data.objective.tasks:
         require(

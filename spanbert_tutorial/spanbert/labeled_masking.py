@@ -126,8 +126,7 @@ def check_options(kind: int, share: float | None) -> None:
     """Raises InputError for an unknown kind or a share that is none."""
     require(
         kind in KINDS and (share is None or 0 <= share <= 1),
-        f"kind is {kind!r} and share {share}: give one of {sorted(KINDS)}, and a number from 0 to 1 "
-        "or None.",
+        f"kind is {kind!r}, share {share}: give one of {sorted(KINDS)}, and None or 0 to 1.",
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, check_text, reading, regular_file, require
+from spanbert_tutorial.errors import InputError, check_text, reading, require
 from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
     OPENERS,
@@ -54,8 +54,7 @@ def corpus_files(path: str | Path) -> list[Path]:
     path = Path(path)
     require(
         os.path.exists(path),
-        f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz), a folder, "
-        "or OWNER/NAME of the Hugging Face hub.",
+        f"the corpus {path} does not exist: give a file, a folder, or OWNER/NAME of the hub.",
     )
     files = [file for file in (files_in(path) if path.is_dir() else [path]) if form(file)]
     require(
@@ -109,11 +108,8 @@ class Titles(frozenset[str]):
 def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
     """Whether a document is to be left out. Raises InputError for a title that is no text: it might
     be one of them."""
-    require(
-        not leave_out or isinstance(title, str | None),
-        f"{where}: the title is no string, so it cannot be compared with those to leave out; "
-        "mend it.",
-    )
+    comparable = not leave_out or isinstance(title, str | None)
+    require(comparable, f"{where}: the title is no string, to compare with others: mend it.")
     found = bool(leave_out) and title in leave_out
     if found and isinstance(leave_out, Titles):
         leave_out.skipped.add(str(title))
@@ -124,7 +120,7 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     opener = OPENERS.get(path.suffix, open)
     try:
         # -sig: some editors put a mark in front
-        with opener(regular_file(path), "rt", encoding="utf-8-sig") as lines:
+        with opener(path, "rt", encoding="utf-8-sig") as lines:
             if form(path) == ".txt":
                 yield from text_documents(lines)
             else:
@@ -185,8 +181,7 @@ def hub_texts(
         for row in rows:
             require(
                 isinstance(row.get("text"), str),
-                f"the set {name} has no column of strings called text: save it as a .jsonl that has "
-                "one.",
+                f"the set {name} has no column of strings called text: save it as .jsonl with one.",
             )
             if not left_out(row.get("title"), leave_out, f"the set {name}"):
                 yield row["text"]
