@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from safetensors.torch import save_file
+from tokenizers.normalizers import BertNormalizer
 from torch import Tensor
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
@@ -142,11 +143,12 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     """
     folder = Path(folder)
     ours = read_config(folder).get("spanbert_tutorial")
+    objective = ours.get("objective") if isinstance(ours, dict) else None
     require(
-        isinstance(ours, dict) and "objective" in ours,
+        objective,
         f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.",
     )
-    model, missing, surplus = with_weights_of(folder, ours["objective"])
+    model, missing, surplus = with_weights_of(folder, str(objective))
     wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
     require(
         not wrong,
@@ -224,7 +226,12 @@ def vocabulary_file(source: str | Path) -> Path:
     return files[0]
 
 
-NORMALIZING = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
+# settings of a tokenizer_config.json → of BERT's normalizer
+NORMALIZING = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
 # settings that change tokens → the values with which BERT's rules hold; None: where not given
 PLAIN = {
     "do_basic_tokenize": (True, None),
@@ -262,21 +269,24 @@ def read_vocabulary(source: str | Path) -> WordPiece:
         check_added(file, told, wordpiece)
         tokens = [token for token in wordpiece.vocabulary if not token.startswith("[")]
         how.setdefault("do_lower_case", all(token == token.lower() for token in tokens))
-    return changed(wordpiece, how, beside)
+    normalize(wordpiece, how, beside)
+    return wordpiece
 
 
-def changed(wordpiece: WordPiece, how: Mapping[str, bool], beside: Path) -> WordPiece:
-    """The tokenizer with what the settings change; most change nothing."""
-    now = {"do_lower_case": wordpiece.lowercase, "strip_accents": wordpiece.strip_accents}
-    chinese = json.loads(wordpiece.library.to_str())["normalizer"] or {}
-    now["tokenize_chinese_chars"] = chinese.get("handle_chinese_chars", True)
-    how = {name: value for name, value in how.items() if value is not now[name]}
-    if chinese.get("type") != "BertNormalizer" and not any(how.values()):
-        return wordpiece  # of a normalizer of its own nothing is asked
-    try:
-        return wordpiece.with_normalizer(how) if how else wordpiece
-    except InputError as error:
-        raise InputError(f"{beside}: {error}") from None
+def normalize(wordpiece: WordPiece, how: Mapping[str, bool], beside: Path) -> None:
+    """The tokenizer does what the settings say, in place. As in transformers, accents go with the
+    capitals where nothing is said of them. Raises InputError where the normalizer is not BERT's."""
+    normalizer = wordpiece.library.normalizer
+    if "do_lower_case" in how and isinstance(normalizer, BertNormalizer):
+        normalizer.strip_accents = None
+    for name, value in how.items():
+        told = f"{beside}: {name} is {shown(value)}"
+        require(isinstance(value, bool), f"{told}: write true or false.")
+        if isinstance(normalizer, BertNormalizer):
+            setattr(normalizer, NORMALIZING[name], value)
+        else:
+            asked = value and name != "tokenize_chinese_chars"
+            require(not asked, f"{told}, but tokenizer.json has no normalizer of BERT: remove it.")
 
 
 def check_added(file: Path, told: Mapping, wordpiece: WordPiece) -> None:
