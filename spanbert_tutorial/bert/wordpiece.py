@@ -288,10 +288,8 @@ class WordPiece:
         if path.suffix == ".json":
             return cls.from_tokenizer_json(path, text)
         tokens = text.rstrip("\n").split("\n")
-        require(
-            not all("\t" in token for token in tokens),
-            f"the vocabulary {path} has a tab and a second column: leave only the tokens.",
-        )
+        told = f"the vocabulary {path} has a tab and a second column: leave only the tokens."
+        require(not all("\t" in token for token in tokens), told)
         vocabulary = {token: i for i, token in enumerate(tokens)}
         repeated = len(tokens) - len(vocabulary)
         require(not repeated, f"the vocabulary {path} has {repeated} repeated lines: remove them.")

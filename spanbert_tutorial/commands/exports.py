@@ -118,10 +118,8 @@ def web_script(
     Raises InputError for a checkpoint that the page cannot run.
     """
     model, wordpiece, max_length = open_model(source)
-    require(
-        not (wordpiece.lowercase or wordpiece.strip_accents),
-        f"{source} has an uncased vocabulary, which no page can read: give a cased model.",
-    )
+    cased = not (wordpiece.lowercase or wordpiece.strip_accents)
+    require(cased, f"{source} has an uncased vocabulary, which no page can read: give a cased one.")
     answers = isinstance(model, QuestionAnsweringModel)
     unasked = threshold is None or answers
     require(unasked, f"{source} does not answer questions: leave out --threshold.")

@@ -52,10 +52,8 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
         check_output(output)
         stopped = os.path.lexists(state)
         require(stopped or not resume, f"there is no stopped run in {state}: leave out --resume.")
-        require(
-            resume or not stopped,
-            f"{state} holds a stopped run: continue it with --resume, or remove that folder.",
-        )
+        told = f"{state} holds a stopped run: continue it with --resume, or remove that folder."
+        require(resume or not stopped, told)
         if not resume:
             check_output(state)
     return state

@@ -64,10 +64,8 @@ def check_output(folder: str | Path) -> Path:
     be made; makes nothing."""
     require(str(folder).strip(), "the output has no name: give one by --output.")
     folder = Path(folder)
-    require(
-        not os.path.lexists(folder) and folder.name != "..",
-        f"the output {folder} exists already: give another --output, or remove it first.",
-    )
+    told = f"the output {folder} exists already: give another --output, or remove it first."
+    require(not os.path.lexists(folder) and folder.name != "..", told)
     try:
         check_writable(folder)
     except OSError as error:
@@ -150,16 +148,12 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     )
     model, missing, surplus = with_weights_of(folder, str(objective))
     wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
-    require(
-        not wrong,
-        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again.",
-    )
+    told = f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again."
+    require(not wrong, told)
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
     vocab_size = model.encoder.config.vocab_size
-    require(
-        len(wordpiece) <= vocab_size,
-        f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again.",
-    )
+    told = f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again."
+    require(len(wordpiece) <= vocab_size, told)
     return model.eval(), wordpiece
 
 
@@ -255,15 +249,11 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     wordpiece = WordPiece.from_file(file)
     told = read_config(beside.parent, beside.name) if beside.is_file() else {}
     kind = str(told.get("tokenizer_class") or "")
-    require(
-        not OWN_RULES.search(kind),
-        f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer.",
-    )
+    told = f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer."
+    require(not OWN_RULES.search(kind), told)
     for name, plain in PLAIN.items():
-        require(
-            told.get(name) in plain,
-            f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that.",
-        )
+        wrong = f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that."
+        require(told.get(name) in plain, wrong)
     how = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
     if file.suffix == ".txt":
         check_added(file, told, wordpiece)

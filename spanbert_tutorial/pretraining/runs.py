@@ -78,10 +78,8 @@ def check_targets(data: PretrainingData) -> None:
     """Raises InputError where the first batches have nothing to predict: each loss would be a mean
     over nothing."""
     batches = list(islice(data.epoch(np.random.default_rng(0)), 8))
-    require(
-        any(len(batch["masked_positions"]) for batch in batches),
-        "no token was masked, all words exceed the budget: give longer documents, or mlm.",
-    )
+    told = "no token was masked, all words exceed the budget: give longer documents, or mlm."
+    require(any(len(batch["masked_positions"]) for batch in batches), told)
     for task in data.objective.tasks:
         require(
             any(map(task.count, batches)),

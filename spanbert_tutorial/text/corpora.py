@@ -52,15 +52,10 @@ def corpus_files(path: str | Path) -> list[Path]:
     """The readable files at a path, in the order of their names. Raises InputError when there is
     none."""
     path = Path(path)
-    require(
-        os.path.exists(path),
-        f"the corpus {path} does not exist: give a file, a folder, or OWNER/NAME of the hub.",
-    )
+    told = f"the corpus {path} does not exist: give a file, a folder, or OWNER/NAME of the hub."
+    require(os.path.exists(path), told)
     files = [file for file in (files_in(path) if path.is_dir() else [path]) if form(file)]
-    require(
-        files,
-        f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give one that does.",
-    )
+    require(files, f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give another.")
     return files
 
 
