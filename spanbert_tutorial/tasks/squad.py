@@ -161,11 +161,10 @@ def best_threshold(
 ) -> tuple[float, float]:
     """The highest score that a threshold gives to THESE questions.
 
-    (score in percent, threshold), the official evaluation's `best_f1` and `best_exact`. A score
-    with a threshold tuned on the same questions flatters; tune on one part and `score` another. As
-    there, the search begins with "" for every question, at threshold 0, and takes the questions one
-    by one, from the least null odds on; so between questions with EQUAL null odds it may find a
-    score that no threshold reaches. Raises InputError when ids do not fit.
+    (score in percent, threshold), the official evaluation's `best_f1` and `best_exact`. Tuned on
+    the same questions, it flatters: tune on one part and `score` another. As there, the search
+    begins with "" for every question, at threshold 0, and takes the questions one by one, from the
+    least null odds on; so between EQUAL null odds it may find a score that no threshold reaches.
     """
     check_values(null_odds, questions)
     raw = raw_scores(predictions, questions)[measure]
@@ -198,9 +197,7 @@ def chosen_threshold(
         gains[null_odds[question.id]] -= not question.answers
     ordered = sorted(gains)
     totals = list(accumulate(gains[odds] for odds in ordered))
-    if max(totals) <= 1e-9:
-        return NEVER
-    return ordered[totals.index(max(totals))]
+    return NEVER if max(totals) <= 1e-9 else ordered[totals.index(max(totals))]
 
 
 def intervals(
