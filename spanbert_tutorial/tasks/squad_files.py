@@ -24,6 +24,7 @@ from spanbert_tutorial.text.lines import (
     SPACE,
     Examples,
     check_columns,
+    kind_of_file,
     lines_of,
     parse_data,
     read_text,
@@ -58,17 +59,15 @@ class Question:
 
 def read(source: str | Path, part: str = "validation", labeled: bool = True) -> list[Question]:
     """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also
-    packed as `.xz` or `.gz`, or of a set on the Hugging Face hub (OWNER/NAME:PART, or OWNER/NAME
-    for its `part`). labeled: whether answers have to be there.
-
-    Raises InputError naming article, question and reason.
-    """
+    packed as `.xz` or `.gz`, or of a set on the hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
+    labeled: whether answers have to be there. Raises InputError naming article, question and
+    reason."""
     if name := hub_set(source, ".json", ".csv"):
-        questions = list(hub_questions(name[0], name[1] or part))
-    elif ".csv" in Path(source).suffixes[-2:]:
-        questions = list(csv_questions(source, labeled))
+        found = hub_questions(name[0], name[1] or part)
     else:
-        questions = list(squad_questions(source, labeled))
+        read_file = csv_questions if kind_of_file(source) == ".csv" else squad_questions
+        found = read_file(source, labeled)
+    questions = list(found)
     require(questions, f"{source} holds articles but no question: give a file with at least one.")
     check_ids(questions, f"{source}: ")
     return questions
@@ -83,23 +82,18 @@ def read_several(
     Raises InputError when two different questions share an id, or one has an answer in one file
     only.
     """
+    every = [(source, one) for source in sources for one in read(source, part, labeled)]
     found: dict[str, Question] = {}
-    skipped = 0
-    for source in sources:
-        for question in read(source, part, labeled):
-            before = found.setdefault(question.id, question)
-            skipped += before is not question
-            where = f'{source}: article "{question.title}", question {question.id} has'
-            require(
-                (asked(before), before.context) == (asked(question), question.context),
-                f"{where} the id of another one in a file before; give each its own.",
-            )
-            require(
-                bool(before.answers) == bool(question.answers),
-                f"{where} answers here or in a file before, but not in both; leave one out.",
-            )
+    for source, question in every:
+        before = found.setdefault(question.id, question)
+        where = f'{source}: article "{question.title}", question {question.id} has'
+        same = (asked(before), before.context) == (asked(question), question.context)
+        require(same, f"{where} the id of another one in a file before; give each its own.")
+        same = bool(before.answers) == bool(question.answers)
+        mend = "leave one out"
+        require(same, f"{where} answers here or in a file before, but not in both; {mend}.")
     questions = Examples(found.values())
-    questions.skipped = skipped
+    questions.skipped = len(every) - len(found)
     return questions
 
 
@@ -269,10 +263,8 @@ def squad_format(questions: Iterable[Question], version: str) -> dict:
 
 
 def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
-    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all.
-
-    Raises InputError for half a character in a text, NoRoom when it cannot be written there.
-    """
+    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all. Raises
+    InputError for half a character in a text, NoRoom when it cannot be written there."""
     opener = OPENERS.get(Path(path).suffix, open)
     content = json.dumps(squad_format(questions, version), ensure_ascii=False)
     check_text("the title, the category or another text of a question", content)
