@@ -16,7 +16,7 @@ from spanbert_tutorial.commands.previews import plural
 from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
 from spanbert_tutorial.engine.files import write_text, writing
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.text.lines import OPENERS, read_text
+from spanbert_tutorial.text.lines import kind_of_file, read_text
 
 Row = dict[str, Any]
 PLAIN = {
@@ -59,8 +59,7 @@ def predict(options: argparse.Namespace) -> None:
 
 
 def is_plain(path: str) -> bool:
-    name = Path(path)
-    return (Path(name.stem).suffix if name.suffix in OPENERS else name.suffix) == ".txt"
+    return kind_of_file(path) == ".txt"
 
 
 def plain_text(path: str) -> str:

@@ -103,7 +103,7 @@ def relation_preview(
     """The sentence with its markers, as in SpanBERT's released code."""
     from spanbert_tutorial.tasks import relation_extraction as relations
 
-    larger = relations.with_markers(wordpiece, relations.markers([example], "replaced"))
+    larger = wordpiece.with_tokens(relations.markers([example], "replaced"))
     ids = relations.Marked.of(example, larger, "replaced", max_length).ids
     subject, object_ = (
         " ".join(example.words[name.first : name.last + 1])
