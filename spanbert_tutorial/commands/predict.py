@@ -17,15 +17,11 @@ from spanbert_tutorial.commands.tasks import TASKS, add_tasks
 from spanbert_tutorial.engine.files import write_text, writing
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
-<<<<<<< HEAD
-from spanbert_tutorial.text.lines import kind_of_file, read_text
-=======
 from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.tasks import coreference, sentence_files, tagging_files
 from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 from spanbert_tutorial.tasks.squad_files import Question, read_several
-from spanbert_tutorial.text.lines import OPENERS, read_text
->>>>>>> rooms
+from spanbert_tutorial.text.lines import kind_of_file, read_text
 
 Row = dict[str, Any]
 PLAIN = {
