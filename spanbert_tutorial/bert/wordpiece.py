@@ -198,15 +198,12 @@ def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...
 # --- on the library: the tokenizer that the rest of the project uses ----------------
 
 
-def bert_tokenizer(
-    vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None
-) -> Tokenizer:
-    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. strip: accents;
-    None: if lowercase."""
-    tokenizer = Tokenizer(
-        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
-    )
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip)
+def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Tokenizer:
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. lowercase: without
+    accents, too."""
+    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(SPECIALS)
@@ -259,11 +256,7 @@ class WordPiece:
     """
 
     def __init__(
-        self,
-        vocabulary: dict[str, int],
-        lowercase: bool = False,
-        strip_accents: bool | None = None,
-        library: Tokenizer | None = None,
+        self, vocabulary: dict[str, int], lowercase: bool = False, library: Tokenizer | None = None
     ):
         missing = ", ".join(special for special in SPECIALS if special not in vocabulary)
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
@@ -273,7 +266,7 @@ class WordPiece:
             and sorted(vocabulary.values()) == list(range(len(vocabulary))),
             "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
-        self.library = library or bert_tokenizer(vocabulary, lowercase, strip_accents)
+        self.library = library or bert_tokenizer(vocabulary, lowercase)
         self.vocabulary = sorted(vocabulary, key=vocabulary.__getitem__)
         self.starts = np.array([not token.startswith("##") for token in self.vocabulary])
         ids = (vocabulary[special] for special in SPECIALS)
@@ -311,7 +304,7 @@ class WordPiece:
             ) from None
         library.no_padding()
         library.no_truncation()
-        return cls.named(path, library.get_vocab(), False, None, library)
+        return cls.named(path, library.get_vocab(), False, library)
 
     @classmethod
     def named(cls, path: Path, *given: Any) -> "WordPiece":

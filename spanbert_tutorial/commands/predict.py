@@ -21,7 +21,7 @@ from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.tasks import coreference, sentence_files, tagging_files
 from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 from spanbert_tutorial.tasks.squad_files import Question, read_several
-from spanbert_tutorial.text.lines import OPENERS, read_text
+from spanbert_tutorial.text.lines import kind_of_file, read_text
 
 Row = dict[str, Any]
 PLAIN = {
@@ -57,8 +57,7 @@ def predict(options: argparse.Namespace) -> None:
 
 
 def is_plain(path: str) -> bool:
-    name = Path(path)
-    return (Path(name.stem).suffix if name.suffix in OPENERS else name.suffix) == ".txt"
+    return kind_of_file(path) == ".txt"
 
 
 def plain_text(path: str) -> str:

@@ -96,7 +96,7 @@ def relation_preview(
     example: relation_files.Example, wordpiece: WordPiece, max_length: int
 ) -> Preview:
     """The sentence with its markers, as in SpanBERT's released code."""
-    larger = relations.with_markers(wordpiece, relations.markers([example], "replaced"))
+    larger = wordpiece.with_tokens(relations.markers([example], "replaced"))
     ids = relations.Marked.of(example, larger, "replaced", max_length).ids
     subject, object_ = (
         " ".join(example.words[name.first : name.last + 1])

@@ -249,8 +249,8 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     wordpiece = WordPiece.from_file(file)
     told = read_config(beside.parent, beside.name) if beside.is_file() else {}
     kind = str(told.get("tokenizer_class") or "")
-    told = f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer."
-    require(not OWN_RULES.search(kind), told)
+    wrong = f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer."
+    require(not OWN_RULES.search(kind), wrong)
     for name, plain in PLAIN.items():
         wrong = f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that."
         require(told.get(name) in plain, wrong)

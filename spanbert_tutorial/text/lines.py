@@ -52,6 +52,12 @@ def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
         raise InputError(f"{path} cannot be read ({error}): give {wanted}, in UTF-8.") from None
 
 
+def kind_of_file(path: str | Path) -> str:
+    """The ending of a file's name, without that of its packing: .json of `a.json.xz`."""
+    path = Path(path)
+    return Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
+
+
 def lines_of(text: str) -> list[str]:
     return LINE_END.split(text)
 
