@@ -71,12 +71,11 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
     with new_parents(state):
         try:
             yield
-        except KeyboardInterrupt as stop:
-            # `main` adds how to resume
-            raise KeyboardInterrupt(str(stop) or "Stopped" * has_snapshot()) from None
+        except KeyboardInterrupt as stop:  # `main` adds how to resume
+            raise KeyboardInterrupt(str(stop) or ("Stopped" if has_snapshot() else "")) from None
         except NoRoom as error:
-            saved = f" The training so far is saved in {state}: continue with --resume."
-            raise NoRoom(f"{error}{saved * has_snapshot()}") from None
+            kept = f" The training so far is saved in {state}: continue with --resume."
+            raise NoRoom(f"{error}{kept if has_snapshot() else ''}") from None
         finally:
             if processes().is_main_process and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
