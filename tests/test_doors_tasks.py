@@ -281,7 +281,7 @@ def models(answerer):
     torch.nn.init.constant_(model.mention_scorer[-1].bias, 5.0)
     coreference.CoreferenceResolver(model, WORDPIECE, 64).save(folder / "coref", {})
     markers = ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
-    larger = relation_extraction.with_markers(WORDPIECE, markers)
+    larger = WORDPIECE.with_tokens(markers)
     model = relation_extraction.RelationModel(encoder(len(larger)), 2, "entities")
     relations = relation_extraction.RelationExtractor(model, larger, ["no", "owns"], "around", 64)
     relations.save(folder / "rel", {})

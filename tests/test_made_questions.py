@@ -33,7 +33,7 @@ def test_every_answer_is_a_slice_of_its_context_that_the_question_leaves_out(cor
     assert len(questions) >= len(CONTEXTS)
     for question in questions:
         (answer,) = question.answers
-        squad_files.check(question, impossible=False)
+        squad_files.checked(question, impossible=False)
         others = question.question.removesuffix("?").split()[1:]
         assert any(
             question.question.startswith(word) for words in made.ASKING.values() for word in words

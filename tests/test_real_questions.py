@@ -16,6 +16,7 @@ from spanbert_tutorial.pretraining import train as train_module
 from spanbert_tutorial.tasks import few_questions, squad
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question, read
+from spanbert_tutorial.text.sentences import split_sentences
 
 QUESTIONS = read(data_path("reader", "reader.json"))
 
@@ -157,7 +158,7 @@ def test_the_oracle_on_the_reader():
     for question in QUESTIONS:
         if question.answers:
             found = few_questions.only_its_sentence(question)
-            assert len(few_questions.split_sentences(found.context)) == 1
+            assert len(split_sentences(found.context)) == 1
             assert found.context in question.context
             assert all(found.context[one.start :].startswith(one.text) for one in found.answers)
     with pytest.raises(InputError, match="has no answer"):

@@ -22,7 +22,6 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
@@ -70,8 +69,6 @@ def test_the_score_knows_other_names_of_no_relation():
     assert rx.score(["x", "Other"], ["x", "Other"], "Other")["f1"] == 100
     assert rx.score(["x", "Other"], ["x", "Other"])["precision"] == 100
     assert rx.score(["x", "Other"], ["x", "x"], "Other")["precision"] == 50
-    with pytest.raises(InputError, match="1 gold labels and 2 predictions"):
-        rx.score(["a"], ["a", "a"], NO)
 
 
 def as_tacred_counts(gold, said) -> tuple[float, float, float]:
@@ -256,7 +253,7 @@ def test_a_name_inside_the_other_keeps_both_markers():
 @pytest.mark.parametrize("marking", rx.MARKINGS)
 @pytest.mark.parametrize("example", [EXAMPLE, BACKWARDS])
 def test_the_input_is_the_text_with_markers(wordpiece, marking, example):
-    more = rx.with_markers(wordpiece, rx.markers([example], marking))
+    more = wordpiece.with_tokens(rx.markers([example], marking))
     made = rx.Marked.of(example, more, marking, 40)
     tokens = more.tokens(made.ids)
     assert tokens[0] == "[CLS]" and tokens[-1] == "[SEP]" and not made.segments.any()
@@ -272,7 +269,7 @@ def test_the_input_is_the_text_with_markers(wordpiece, marking, example):
 
 @pytest.mark.parametrize(("head", "width"), [("cls", 128), ("entities", 256)])
 def test_what_the_heads_read(wordpiece, head, width):
-    more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
+    more = wordpiece.with_tokens(rx.markers([EXAMPLE], "around"))
     encoder = tiny(wordpiece).eval()
     rx.make_room(encoder, len(more))
     model = rx.RelationModel(encoder, 3, head).eval()
@@ -295,7 +292,7 @@ def test_what_the_heads_read(wordpiece, head, width):
 
 
 def test_the_loss_is_the_mean_over_examples(wordpiece):
-    more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
+    more = wordpiece.with_tokens(rx.markers([EXAMPLE], "around"))
     data = rx.RelationData([EXAMPLE, BACKWARDS], more, FineTuning(max_length=40), "around")
     assert data.relations == [NO, "person:home"] and len(data) == 2
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))

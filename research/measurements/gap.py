@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.coreference_scores import precision_recall_f1
+from spanbert_tutorial.tasks.fine_tuning import shares
 from spanbert_tutorial.text.lines import columns_of, lines_of, read_text, visible
 
 HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split(" ")
@@ -102,7 +102,7 @@ def score(rows: Sequence[Row], answers: Sequence[Answer]) -> dict[str, float]:
         right, wanted, said = (
             sum(map(test, pairs)) for test in (all, lambda pair: pair[0], lambda pair: pair[1])
         )
-        found[name] = precision_recall_f1(right, said, right, wanted)[2]
+        found[name] = shares(right, said, wanted)["f1"]
     return found | {"bias": found["feminine"] / found["masculine"] if found["masculine"] else 0.0}
 
 

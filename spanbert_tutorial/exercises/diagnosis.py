@@ -1,13 +1,5 @@
 """What the checks of all exercises share, such as that of `book/bert/masking`: they call a reader's
-function, compare its answers with the right ones, and name a likely mistake. For example::
-
-    check_mean = Check(
-        cases=CASES,
-        right=mean,
-        mistakes={"this is the sum. Divide it by the number of values.": sum},
-        correct="each value counts once.",
-    )
-"""
+function, compare its answers with the right ones, and name a likely mistake."""
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -41,6 +33,10 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def stopped(error: Exception) -> str:
+    return f"Not yet: the function stopped with {type(error).__name__}: {error}."
+
+
 @dataclass(frozen=True)
 class Check:
     """The check of an exercise. Calling it with a reader's function prints one sentence,
@@ -68,7 +64,7 @@ class Check:
             try:
                 value = attempt(*deepcopy(case))
             except Exception as error:  # whatever the reader's code raises
-                return f"Not yet: the function stopped with {type(error).__name__}: {error}."
+                return stopped(error)
             if value is None and not self.none_is_an_answer:
                 return "Not yet: the function returns nothing. End every path with a `return`."
             try:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import say
+from spanbert_tutorial.exercises.diagnosis import say, stopped
 
 MASK_ID = 4
 TOKENS = 60_000
@@ -14,16 +14,9 @@ INDEPENDENT = (
     "unchanged and random were drawn independently, one after the other. "
     "Draw once for each token and cut that one number at 0.8 and 0.9"
 )
+ALL = "every selected token became [MASK]. One in ten gets a random token, one in ten stays"
 # (masked, random, kept) as common mistakes give them, and what to say.
-MISTAKES = {
-    (0.81, 0.10, 0.09): INDEPENDENT,
-    (0.81, 0.09, 0.10): INDEPENDENT,
-    (
-        1.00,
-        0.00,
-        0.00,
-    ): "every selected token became [MASK]. One in ten gets a random token, one in ten stays",
-}
+MISTAKES = {(0.81, 0.10, 0.09): INDEPENDENT, (0.81, 0.09, 0.10): INDEPENDENT, (1, 0, 0): ALL}
 
 
 def check_corrupt(attempt: Callable[..., np.ndarray]) -> None:
@@ -40,7 +33,7 @@ def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
     try:
         made = np.asarray(attempt(ids.copy(), selected, rng, MASK_ID, RANDOM_IDS))
     except Exception as error:  # whatever the reader's code raises
-        return f"Not yet: the function stopped with {type(error).__name__}: {error}."
+        return stopped(error)
     if made.shape != ids.shape:
         return f"Not yet: {len(ids)} ids went in and the shape {made.shape} came out."
     if (made != ids)[~selected].any():

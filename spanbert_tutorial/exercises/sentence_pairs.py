@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT
-from spanbert_tutorial.exercises.diagnosis import say
+from spanbert_tutorial.exercises.diagnosis import say, stopped
 
 # Four documents in which every sentence is another one, so that a sentence tells where it comes
 # from.
@@ -31,7 +31,7 @@ def diagnose_pair(attempt: Callable[..., tuple]) -> str:
             first, second, label, next_at = attempt(DOCUMENTS, number, at, stop, rng)
             problem = _problem(number, at, stop, list(first), list(second), label, next_at)
         except Exception as error:  # whatever the reader's code raises
-            return f"Not yet: the function stopped with {type(error).__name__}: {error}."
+            return stopped(error)
         if problem:
             return f"Not yet: {problem}."
         labels.append(label)

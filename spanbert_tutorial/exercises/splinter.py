@@ -1,12 +1,10 @@
 """Check for the exercise of `book/tasks/released_spanbert`."""
 
-from collections import defaultdict
-
 from spanbert_tutorial.exercises.diagnosis import Check, plain
+from spanbert_tutorial.relatives.splinter import disjoint, runs_of
 
 Clusters = list[list[tuple[int, int]]]
 STOP = {"a", "in", "is", "of", "the", "to"}
-MAX_WORDS = 10
 
 # The Dead Sea, a word whose copies are taken, copies that overlap, stop words, capitals, a long run
 TEXTS = (
@@ -22,26 +20,8 @@ TEXTS = (
 
 def clusters(words: list[str], stop: set[str], longest_first: bool = True) -> Clusters:
     """The exercise's answer, or with short runs choosing first."""
-    found = defaultdict(list)  # a run of words -> where it begins
-    for first in range(len(words)):
-        for end in range(first + 1, min(first + MAX_WORDS, len(words)) + 1):
-            run = tuple(words[first:end])
-            if all(word.isalnum() for word in run) and not stop.issuperset(map(str.lower, run)):
-                found[run].append(first)
-    made = []
-    taken: set[int] = set()
-    for run in sorted(found, key=len, reverse=longest_first):
-        spans: list[tuple[int, int]] = []
-        used: set[int] = set()
-        for first in found[run]:
-            places = range(first, first + len(run))
-            if not (taken | used).intersection(places):
-                spans.append((first, places[-1]))
-                used.update(places)
-        if len(spans) > 1:
-            made.append(spans)
-            taken |= used
-    return made
+    runs = runs_of(words, stop)
+    return disjoint(runs, sorted(runs, key=len, reverse=longest_first))
 
 
 ALONE = "you let a cluster have stop words alone. At least one word must be no stop word"

@@ -89,11 +89,9 @@ class AlbertConfig(EncoderConfig):
         super().__post_init__()
         allowed_of = {"sharing": SHARING, "hidden_act": tuple(GELUS)}
         for name, allowed in allowed_of.items():
+            mend = f"choose one of {', '.join(allowed)}"
             value = getattr(self, name)
-            require(
-                value in allowed,
-                f"{name} is {value!r}: choose one of {', '.join(allowed)}.",
-            )
+            require(value in allowed, f"{name} is {value!r}: {mend}.")
 
     @property
     def gelu(self) -> str:
@@ -106,11 +104,11 @@ class AlbertConfig(EncoderConfig):
         is "all", as many groups as layers are "none"; any other number raises InputError."""
         settings = dict(mapping)
         groups = settings.pop("num_hidden_groups", 1)
-        require(
-            groups in (1, settings.get("num_hidden_layers")),
-            f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as many "
-            "as layers (none share).",
+        mend = (
+            "this encoder has 1 (all layers share) or as many as layers"
         )
+        fits = groups in (1, settings.get("num_hidden_layers"))
+        require(fits, f"num_hidden_groups is {groups!r}: {mend}.")
         return super().from_dict(
             {"sharing": "all" if groups == 1 else "none", **settings}
         )

@@ -49,11 +49,7 @@ def span_corruption(
     [n]; masked: bool [n], as from `SpanMasking`; sentinels: k + 1 ids that the text lacks."""
     spans = spans_of(masked)
     k = len(spans)
-    require(
-        len(sentinels) > k,
-        f"{k} spans need {k + 1} sentinels: give more than "
-        f"{len(sentinels)}.",
-    )
+    require(len(sentinels) > k, f"give {k + 1} sentinels or more.")
     source = replace_spans(ids, spans, sentinels[:k])
     target: list[int] = []
     for sentinel, (first, last) in zip(sentinels, spans, strict=False):

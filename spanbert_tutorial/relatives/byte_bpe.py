@@ -114,9 +114,9 @@ class ByteBPE:
     def train(cls, texts: Iterable[str], vocab_size: int) -> "ByteBPE":
         """A vocabulary of at most `vocab_size` tokens by the library's trainer; its merges are
         those of `learn_merges`. The bytes have the first 256 ids."""
+        wrong = f"{vocab_size} tokens cannot hold the 256 bytes"
         require(
-            vocab_size >= 256,
-            f"{vocab_size} tokens cannot hold the 256 bytes: give a larger vocabulary.",
+            vocab_size >= 256, f"{wrong}: give a larger vocabulary."
         )
         library = ByteLevelBPETokenizer()
         how = {"min_frequency": 1, "show_progress": False}
@@ -151,10 +151,9 @@ class ByteBPE:
         """The text of the tokens; bytes that are no UTF-8, such as half of a character, become
         `�`. Raises InputError for an id that the vocabulary does not have."""
         ids = list(ids)
-        require(
-            all(0 <= i < len(self) for i in ids),
-            f"an id is outside 0 to {len(self) - 1}: decode with the vocabulary that encoded.",
-        )
+        fits = all(0 <= i < len(self) for i in ids)
+        mend = "decode with the vocabulary that encoded"
+        require(fits, f"an id is outside 0 to {len(self) - 1}: {mend}.")
         byte_of = {char: i for i, char in byte_characters().items()}
         written = "".join(self.vocabulary[i] for i in ids)
         text = bytes(byte_of[char] for char in written)

@@ -64,9 +64,11 @@ PAIRS = (
     (f"{MLM}.embedding_weight", "generator_lm_head.weight"),
     (f"{MLM}.bias", "generator_lm_head.bias"),
 )
-# First names of the heads' weights in transformers, and the class that loads them.
-KINDS = {FOUND: "ElectraDiscriminator", MADE: "ElectraGenerator"}
-KINDS["generator_lm_head"] = "ElectraGenerator"
+THEIRS = (
+    FOUND,
+    MADE,
+    "generator_lm_head",
+)  # first names of the heads' weights
 HEADS = "classifier", "qa_outputs", "embeddings.position_ids"
 ELECTRA = Layout("electra", PAIRS, HEADS)
 WORDS = "embeddings.word_embeddings.weight"
@@ -85,9 +87,8 @@ class ElectraConfig(EncoderConfig):
     @classmethod
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of SIZES (feed-forward width 4H), with `changes` to any field."""
-        row = SIZES.get(name, ())
-        sizes = dict(zip(SIZE_FIELDS, row, strict=False))
-        return super().preset(name, **sizes | changes)
+        sizes = zip(SIZE_FIELDS, SIZES.get(name, ()), strict=False)
+        return super().preset(name, **dict(sizes) | changes)
 
     tiny = functools.partialmethod(preset, "tiny")
     mini = functools.partialmethod(preset, "mini")
@@ -100,16 +101,18 @@ class ElectraConfig(EncoderConfig):
 
         H, heads and feed-forward width are divided; layers and embeddings stay. ELECTRA §3.2: a
         quarter to a half works best."""
+        H = self.hidden_size
+        wrong = f"hidden_size {H} cannot be divided by {divisor}"
         require(
-            divisor > 0 and self.hidden_size % divisor == 0,
-            f"hidden_size {self.hidden_size} cannot be divided by {divisor}: take another divisor.",
+            divisor > 0 and H % divisor == 0, f"{wrong}: give another."
         )
-        wide, heads = self.intermediate_size, self.num_attention_heads
         return replace(
             self,
-            hidden_size=self.hidden_size // divisor,
-            num_attention_heads=max(1, heads // divisor),
-            intermediate_size=max(1, wide // divisor),
+            hidden_size=H // divisor,
+            num_attention_heads=max(
+                1, self.num_attention_heads // divisor
+            ),
+            intermediate_size=max(1, self.intermediate_size // divisor),
         )
 
 
@@ -155,27 +158,18 @@ class ElectraEncoder(BertEncoder):
     def _read(
         cls, model_or_path: nn.Module | str | Path
     ) -> tuple[dict, dict[str, Tensor], str]:
-        """As in BERT. A checkpoint without any head, such as `ElectraModel`, gets an untrained one
-        and a warning; one with the other model's head raises InputError."""
+        """As in BERT. A checkpoint without this head, such as `ElectraModel`, gets an untrained one
+        and a warning."""
         config, state, source = super()._read(model_or_path)
         words = state.get(f"electra.{WORDS}", state.get(WORDS))
-        names = {name.split(".")[0] for name in state}
-        kinds = {KINDS[name] for name in names & KINDS.keys()}
-        there = next(iter(kinds), cls.__name__)
-        require(
-            cls.__name__ == there,
-            f"{source} holds the weights of an {there}: load it with {there}.from_huggingface.",
-        )
         if words is None or config.get("model_type") != "electra":
-            return config, state, source
-        if not kinds:
+            return config, state, source  # is refused
+        if not any(name.startswith(THEIRS) for name in state):
             told = f"{source} has no {cls.head}: it starts untrained."
             warnings.warn(told, stacklevel=3)
             sizes = cls.config_class.from_dict(config)
             head = cls.new_head(sizes, nn.Parameter(words)).state_dict()
-            fresh = {
-                f"{cls.head}.{name}": w for name, w in head.items()
-            }
+            fresh = {f"{cls.head}.{key}": w for key, w in head.items()}
             state = state | to_huggingface_names(fresh, layout=ELECTRA)
         if cls.head == MLM:  # tied: a file has the table only once
             state = state | {"generator_lm_head.weight": words}
@@ -194,7 +188,7 @@ class ElectraEncoder(BertEncoder):
         model: Any = self._empty_huggingface().to(words)
         state = to_huggingface_names(self.state_dict(), layout=ELECTRA)
         for name in [*state]:
-            if not name.startswith(tuple(KINDS)):
+            if not name.startswith(THEIRS):
                 state[f"electra.{name}"] = state.pop(name)
         model.load_state_dict(state)
         return model.eval() if with_head else model.electra.eval()
@@ -220,7 +214,7 @@ class ElectraDiscriminator(ElectraEncoder):
     """The encoder that ELECTRA keeps for tasks. `replaced_token_head(hidden_states)`: one logit
     for each token, [B,n]."""
 
-    head = "replaced_token_head"
+    head = RTD
     with_heads = "ElectraForPreTraining"
     replaced_token_head: ReplacedTokenHead
 
@@ -232,7 +226,7 @@ class ElectraDiscriminator(ElectraEncoder):
 class ElectraGenerator(ElectraEncoder):
     """A small masked language model. `masked_language_model(hidden_states)`: logits [...,V]."""
 
-    head = "masked_language_model"
+    head = MLM
     with_heads = "ElectraForMaskedLM"
     masked_language_model: MaskedLanguageModelHead
 

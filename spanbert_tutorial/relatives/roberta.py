@@ -42,11 +42,8 @@ class RobertaConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            self.longest > 0,
-            f"max_position_embeddings {self.max_position_embeddings} leaves no row for a token "
-            f"after those up to pad_token_id {self.pad_token_id}: make it larger, such as 514.",
-        )
+        wrong = "max_position_embeddings leaves no row for a token"
+        require(self.longest > 0, f"{wrong}: give more, such as 514.")
 
     @property
     def longest(self) -> int:
@@ -122,10 +119,6 @@ def mask_epochs(
     draw: gives masks of the whole text. copies: how many are drawn, to be used in turn. 1 is
     static masking, 10 what BERT's data held; None draws new ones for every epoch (dynamic
     masking)."""
-    require(
-        copies is None or copies > 0,
-        f"copies is {copies}: give 1 or more; None for new masks.",
-    )
     stored: list[Masks] = []
     for epoch in count():
         if copies is None:

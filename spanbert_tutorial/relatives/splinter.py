@@ -10,7 +10,7 @@ where the two differ, the code. Shapes: B batch, n sequence, H hidden, k questio
 import math
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -26,6 +26,7 @@ from spanbert_tutorial.bert.encoder import (
     initialize,
 )
 from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.masking import check_generator
 from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
 from spanbert_tutorial.errors import require, shown
 
@@ -58,16 +59,27 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     letter. Longest spans choose first, then those that begin first; no token is in two spans.
     The released code looks up tokens in its list of stop words; here it is whole words, so that a
     small vocabulary, which cuts "into" in two, changes nothing.
-    Raises InputError for a text that is not cut into tokens, or tokens that are no text.
     """
-    mend = "give a list of tokens, each as text"
-    fits = not isinstance(tokens, str)
-    fits = fits and all(isinstance(token, str) for token in tokens)
-    require(fits, f"tokens is {shown(tokens)}: {mend}.")
+    require(
+        not isinstance(tokens, str),
+        f"tokens is {shown(tokens)}: give a list of tokens.",
+    )
+    runs = runs_of(tokens)
+    # stable: equal lengths as they begin
+    return disjoint(runs, sorted(runs, key=len, reverse=True))
+
+
+Runs = dict[tuple[str, ...], list[int]]  # tokens -> where they begin
+
+
+def runs_of(
+    tokens: Sequence[str], stop_words: Set[str] = STOP_WORDS
+) -> Runs:
+    """Whole words without punctuation, and not stop words alone."""
     starts = [not token.startswith("##") for token in tokens]
     starts.append(True)  # the end ends a word
     counts = Counter(tokens)
-    found = defaultdict(list)  # a run of tokens -> where it begins
+    found: Runs = defaultdict(list)
     for first in np.flatnonzero(starts[:-1]).tolist():
         last = min(first + MAX_TOKENS, len(tokens))
         for end in range(first + 1, last + 1):
@@ -79,15 +91,21 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
                 break
             run = tuple(tokens[first:end])
             words = " ".join(run).replace(" ##", "").lower().split()
-            if starts[end] and not STOP_WORDS.issuperset(words):
+            if starts[end] and not stop_words >= {*words}:
                 found[run].append(first)
+    return found
+
+
+def disjoint(
+    runs: Runs, order: Sequence[tuple[str, ...]]
+) -> list[list[Span]]:
+    """The clusters of two and more spans that are left when runs choose in this order."""
     clusters = []
     taken: set[int] = set()
-    # stable: equal lengths as they begin
-    for run in sorted(found, key=len, reverse=True):
+    for run in order:
         spans: list[Span] = []
         used: set[int] = set()
-        for first in found[run]:
+        for first in runs[run]:
             places = range(first, first + len(run))
             if not (taken | used).intersection(places):
                 spans.append((first, places[-1]))
@@ -146,14 +164,6 @@ def ask_questions(
     )
 
 
-def check_generator(rng: np.random.Generator) -> None:
-    """Raises InputError unless rng is a numpy Generator."""
-    require(
-        isinstance(rng, np.random.Generator),
-        f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).",
-    )
-
-
 # --- pointing -----------------------------------------------------------------------
 
 
@@ -191,8 +201,7 @@ class SpanSelectionHead(nn.Module):
         """Start and end logits, [B,k,n] each; −∞ at padding.
 
         hidden_states: [B,n,H]; positions: int [B,k], where the questions are; attention_mask:
-        [B,n], 0 at padding. Raises InputError for shapes that do not fit together."""
-        check_pointing(hidden_states, positions)
+        [B,n], 0 at padding."""
         row = torch.arange(len(positions))[:, None]
         q = hidden_states[row, positions]  # [B,k,H]
         start = self.start(self.query_start(q))  # [B,k,H]
@@ -206,17 +215,6 @@ class SpanSelectionHead(nn.Module):
             start.masked_fill(padding, -math.inf),
             end.masked_fill(padding, -math.inf),
         )
-
-
-def check_pointing(hidden_states: Tensor, positions: Tensor) -> None:
-    """Raises InputError unless the shapes are [B,n,H] and [B,k]."""
-    shapes = tuple(hidden_states.shape), tuple(positions.shape)
-    require(
-        tuple(map(len, shapes)) == (3, 2)
-        and shapes[0][0] == shapes[1][0],
-        f"hidden_states have shape {shapes[0]} and positions {shapes[1]}: give [B,n,H] and "
-        "[B,k].",
-    )
 
 
 def selection_loss(
@@ -279,10 +277,9 @@ class Splinter(nn.Module):
         positions: Tensor,
         attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        hidden_states = self.encoder(
-            input_ids, attention_mask=attention_mask
-        )
-        return self.head(hidden_states, positions, attention_mask)
+        mask = attention_mask
+        hidden_states = self.encoder(input_ids, attention_mask=mask)
+        return self.head(hidden_states, positions, mask)
 
     @classmethod
     def from_huggingface(
@@ -293,7 +290,7 @@ class Splinter(nn.Module):
         `tau/splinter-base`, gets an untrained one and a warning. Raises InputError as
         `BertEncoder.from_huggingface`, and for half a head."""
         encoder, others, _, source = SplinterEncoder.read(model_or_path)
-        model = cls(encoder)
+        model = cls(encoder).eval()
         # its float type
         model.head.to(encoder.embeddings.word_embeddings.weight)
         if not any(
@@ -301,7 +298,7 @@ class Splinter(nn.Module):
         ):
             told = f"{source} has no splinter_qass: the head starts untrained."
             warnings.warn(told, stacklevel=2)
-            return model.eval()
+            return model
         for name, weight in model.head.named_parameters():
             parts = [
                 HEAD_NAMES.get(part, part) for part in name.split(".")
@@ -314,4 +311,4 @@ class Splinter(nn.Module):
                 "complete SPLINTER checkpoint.",
             )
             weight.data.copy_(found)
-        return model.eval()
+        return model

@@ -77,8 +77,8 @@ def separate_arg_maxes(scored: Sequence[Scored]) -> Counter[str]:
 
 
 def pair_of(window: Window, first: int, last: int) -> str:
-    """What a start and an end position make: a "span" in the context, "[CLS]" twice (no answer), or
-    neither: "[CLS] once", "outside the context" (question or [SEP]), "end before start"."""
+    """What two positions make: a "span" in the context, "[CLS]" (no answer), or neither: "[CLS]
+    once", "outside the context" (question or [SEP]), "end before start"."""
     context = range(window.first, window.first + window.end - window.start)
     if first == last == 0:
         return "[CLS]"

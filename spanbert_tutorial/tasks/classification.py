@@ -37,15 +37,11 @@ class Framed(NamedTuple):
         for text in texts:
             check_text("the sentence", text)
         parts = [wordpiece.encode(text) for text in texts]
-        require(
-            all(map(len, parts)),
-            f"{ascii(sentences)} holds an empty sentence: write at least one word.",
-        )
+        wrong = f"{ascii(sentences)} holds an empty sentence"
+        require(all(map(len, parts)), f"{wrong}: write at least one word.")
         room = max_length - 1 - len(parts)  # beside [CLS] and a [SEP] after each
-        require(
-            room >= len(parts),
-            f"a length of {max_length} has no room for {len(parts)} sentences: give more.",
-        )
+        wrong = f"a length of {max_length} has no room for {len(parts)} sentences"
+        require(room >= len(parts), f"{wrong}: give more.")
         parts = shortened(parts, room)
         return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
 

@@ -69,15 +69,11 @@ def read(*paths: str | Path) -> Examples:
                 key = (document.name, document.part, tuple(document.words))
                 before, file = found.setdefault(key, (document, name))
                 skipped += before is not document
-                require(
-                    before.clusters == document.clusters,
-                    f"the document {document.name} stands in {file} and in {name} with other "
-                    "clusters: leave one out.",
-                )
-        require(
-            len(found) + skipped > count,
-            f"{path} holds no document: give a file with at least one `#begin document` line.",
-        )
+                wrong = f"the document {document.name} stands in {file} and in {name}"
+                same = before.clusters == document.clusters
+                require(same, f"{wrong} with other clusters: leave one out.")
+        mend = "give a file with at least one `#begin document` line"
+        require(len(found) + skipped > count, f"{path} holds no document: {mend}.")
     documents = Examples(document for document, _ in found.values())
     documents.skipped = skipped
     return documents
@@ -119,7 +115,6 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
                 yield cast(Reader, reader).document()
                 reader = None
             elif not line.lstrip(SPACE).startswith("#"):  # no comment
-                fits(not IN_UNIVERSAL.fullmatch(line), UNIVERSAL)
                 fits(reader or not visible(line), OUTSIDE)
                 if reader is not None:
                     reader.add(line)
@@ -134,12 +129,6 @@ def fits(condition: object, wrong: str) -> None:
 
 OUTSIDE = (
     "a row outside of a document, #begin and #end (`predict coreference` takes plain text as .txt)"
-)
-UNIVERSAL = "this is CoNLL-U, another format, in which the second column is the word; convert it to CoNLL-2012"
-# a row of it: ten columns, first a number, fourth a part of speech, which would be read as the word
-IN_UNIVERSAL = re.compile(
-    r"\d+([-.]\d+)?\t[^\t]*\t[^\t]*\t(ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT"
-    r"|SCONJ|SYM|VERB|X|_)(\t[^\t]*){6}"
 )
 
 
@@ -169,10 +158,8 @@ class Reader:
         if len(cells) < FEWEST:  # parted by spaces; only between tabs may one be empty
             cells = columns_of(line)
         fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
-        fits(
-            not self.sentences[-1] or len(cells) == self.columns,
-            f"{len(cells)} columns, and the row before has {self.columns}",
-        )
+        wrong = f"{len(cells)} columns, and the row before has {self.columns}"
+        fits(not self.sentences[-1] or len(cells) == self.columns, wrong)
         fits(visible(cells[3]), "the fourth column holds no word that can be seen")
         missing = "the words are missing, this is a skeleton; fill it with the corpus's own script"
         fits(cells[3] != "[WORD]", missing)

@@ -23,7 +23,7 @@ from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import reading, require
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import (
     mention_score,
@@ -61,32 +61,27 @@ def plain(
     text: str, name: str = "text", mentions: Sequence[Sequence[tuple[int, int]]] = ()
 ) -> Document:
     """A document from plain text. mentions: clusters of (start, end) in characters, as in the
-    almanac. Raises InputError for a text without a word and for a mention that does not begin and
-    end with a word."""
+    almanac; each begins and ends with a word. A text without a word raises InputError."""
     document, offsets = plain_with_offsets(text, name)
     first = {start: word for word, (start, _) in enumerate(offsets)}
     last = {end: word for word, (_, end) in enumerate(offsets)}
-    with reading(f"a mention of {name} does not begin and end with a word"):
-        clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
+    clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
     return replace(document, clusters=clusters)
 
 
 def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tuple[int, int]]]:
     """A document without labels, and (start, end) of each word in the text, in characters."""
-    sentences = []
+    sentences = [words for sentence in split_sentences(text) if (words := split_words(sentence))]
+    require(sentences, "the text is empty: write at least one word.")
+    document = Document(name, sentences)
     offsets = []
     end = 0
-    for sentence in split_sentences(text):
-        if not (words := split_words(sentence)):
-            continue
-        sentences.append(words)
-        for word in words:  # letter by letter: an invisible sign may stand between two
-            start = end = text.index(word[0], end)
-            for letter in word:
-                end = text.index(letter, end) + 1
-            offsets.append((start, end))
-    require(offsets, "the text is empty: write at least one word.")
-    return Document(name, sentences), offsets
+    for word in document.words:  # letter by letter: an invisible sign may stand between two
+        start = end = text.index(word[0], end)
+        for letter in word:
+            end = text.index(letter, end) + 1
+        offsets.append((start, end))
+    return document, offsets
 
 
 # --- a document as segments of tokens -----------------------------------------------
@@ -107,10 +102,9 @@ def segmented(
 ) -> list[Segmented]:
     """The document in parts of at most `segments` segments (None: in one part).
 
-    Segments of at most `max_length` positions are independent, as in Joshi and others (2019): they
-    do not overlap, and each ends with a sentence; a sentence that is longer than a segment is cut
-    between words. A mention across two parts is left out. Raises InputError where a segment has no
-    room for a token.
+    Segments have at most `max_length` positions and do not overlap; each ends with a sentence, and
+    a longer sentence is cut between words (Joshi and others, 2019). A mention across two parts is
+    left out. Raises InputError where a segment has no room for a token.
     """
     room = max_length - 2
     require(room > 0, f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
@@ -118,7 +112,7 @@ def segmented(
     tokens = [(own or [wordpiece.unk_id])[:room] for own in wordpiece.encode_many(document.words)]
     sizes = [*map(len, document.sentences)], [*map(len, tokens)]
     cuts = [0, *segment_ends(*sizes, room)]
-    step = segments or len(cuts) - 1
+    step = segments or len(cuts)
     starts = range(0, len(cuts) - 1, step)
     return [part(document, wordpiece, tokens, cuts[at : at + step + 1]) for at in starts]
 
@@ -127,23 +121,18 @@ def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> 
     """The ends of segments of at most `room` tokens, in words, from the words of each sentence and
     the tokens of each word."""
     ends = []
-    end = 0
-    used = 0
+    end = used = 0
     for words in sentences:
-        begin = end
-        end = end + words
-        total = sum(tokens[begin:end])
-        if used and used + total > room:
-            ends.append(begin)
+        sizes = tokens[end : end + words]
+        if used and used + sum(sizes) > room:
+            ends.append(end)
             used = 0
-        if total <= room:
-            used += total
-            continue
-        for word in range(begin, end):  # the sentence is too long for one segment
-            if used + tokens[word] > room:
-                ends.append(word)
+        for size in sizes:
+            if used + size > room:  # only in a sentence that is too long for one segment
+                ends.append(end)
                 used = 0
-            used += tokens[word]
+            used += size
+            end += 1
     return [*ends, end]
 
 
@@ -217,21 +206,15 @@ def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list
 
     Their indices, at most `max_spans`. Lee and others (2017), §5.
     """
-    # first word of kept spans → last word of the longest
+    # of kept spans: first word → last word of the longest, last word → first word of the longest
     furthest: dict[int, int] = {}
-    # last word of kept spans → first word of the longest
     earliest: dict[int, int] = {}
     chosen: list[int] = []
-    best_first = np.argsort(-np.asarray(scores), kind="stable")
-    for number in best_first.tolist():
-        if len(chosen) == max_spans:
-            break
+    for number in np.argsort(-np.asarray(scores), kind="stable").tolist():
         first, last = spans[number]
-        starts = range(first + 1, last + 1)  # inside of the span
-        ends = range(first, last)
-        crosses = [furthest.get(word, -1) > last for word in starts]
-        crosses += [earliest.get(word, first) < first for word in ends]
-        if not any(crosses):
+        begins = (furthest.get(word, -1) > last for word in range(first + 1, last + 1))
+        ends = (earliest.get(word, first) < first for word in range(first, last))
+        if len(chosen) < max_spans and not any(begins) and not any(ends):
             chosen.append(number)
             furthest[first] = max(last, furthest.get(first, -1))
             earliest[last] = min(first, earliest.get(last, first))
@@ -245,9 +228,7 @@ def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[
     for mention, antecedent in zip(mentions, antecedents, strict=True):
         if antecedent is None:
             clusters.append([])
-            cluster_of.append(clusters[-1])
-        else:
-            cluster_of.append(cluster_of[antecedent])
+        cluster_of.append(clusters[-1] if antecedent is None else cluster_of[antecedent])
         cluster_of[-1].append(mention)
     return clusters
 
@@ -341,9 +322,9 @@ class AntecedentScorer(nn.Module):
 class CoreferenceModel(nn.Module):
     """An encoder with a score for each span, and one for each mention and antecedent.
 
-    max_words: of a span. singletons: whether the labels include clusters of one mention. If so, the
-    mention scores also learn directly from all labeled mentions. If not (OntoNotes), an unlabeled
-    span may be a mention, and they learn from the links alone, as in the papers.
+    max_words: of a span. singletons: whether the labels include clusters of one mention. Only then
+    the mention scores also learn from all labeled mentions; else (OntoNotes) an unlabeled span may
+    be a mention, and they learn from the links alone, as in the papers.
     """
 
     def __init__(self, encoder: BertEncoder, max_words: int, singletons: bool) -> None:
@@ -352,23 +333,23 @@ class CoreferenceModel(nn.Module):
         self.max_words = max_words
         self.singletons = singletons
         self.span_vectors = SpanVectors(encoder.config.hidden_size, max_words)
-        layers = nn.Linear(self.span_vectors.size, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)
+        size = self.span_vectors.size
+        layers = nn.Linear(size, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)
         nn.init.constant_(layers[-1].bias, RARE)
         self.mention_scorer = nn.Sequential(*layers)
-        self.antecedent_scorer = AntecedentScorer(self.span_vectors.size)
+        self.antecedent_scorer = AntecedentScorer(size)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
 
     def documents(self, batch: Mapping[str, Tensor]) -> Iterable[Scored]:
         """The scores of each document of a batch."""
         ids = batch["input_ids"]
-        mask = batch["attention_mask"]
-        hidden = self.encoder(ids.flatten(0, 1), attention_mask=mask.flatten(0, 1)).float()
+        mask = batch["attention_mask"].flatten(0, 1)
+        hidden = self.encoder(ids.flatten(0, 1), attention_mask=mask).float()
         hidden = hidden.view(*ids.shape, -1)  # [B,S,n,H]
-        for states, words, sentences in zip(
-            hidden, batch["words"], batch["sentences"], strict=True
-        ):
-            real = sentences != NO_TARGET
-            yield self.scored(self.dropout(states), words[real], sentences[real])
+        for number, states in enumerate(hidden):
+            real = batch["sentences"][number] != NO_TARGET
+            words, sentences = batch["words"][number, real], batch["sentences"][number, real]
+            yield self.scored(self.dropout(states), words, sentences)
 
     def scored(self, hidden: Tensor, words: Tensor, sentences: Tensor) -> Scored:
         """The scores of one document. hidden [S,n,H], words [W,3], sentences [W]."""
@@ -376,10 +357,9 @@ class CoreferenceModel(nn.Module):
         spans = candidates(sentences, words[:, 0], self.max_words)
         vectors = self.span_vectors(hidden, words, spans)
         mention_scores = self.mention_scorer(vectors)[:, 0].float()
-        max_mentions = max(1, int(RATIO * len(words)))
-        chosen = torch.tensor(
-            kept(spans.tolist(), mention_scores.tolist(), max_mentions), device=device
-        )
+        most = max(1, int(RATIO * len(words)))
+        best = kept(spans.tolist(), mention_scores.tolist(), most)
+        chosen = torch.tensor(best, device=device)
         distances = torch.arange(1, min(ANTECEDENTS, len(chosen)) + 1, device=device)
         antecedents = torch.arange(len(chosen), device=device)[:, None] - distances  # nearest first
         s_m = mention_scores[chosen]
@@ -396,16 +376,14 @@ class CoreferenceModel(nn.Module):
         for document, mentions in zip(self.documents(batch), batch["mentions"], strict=True):
             cluster = clusters_of(document.spans, mentions[mentions[:, 0] != NO_TARGET])
             antecedent = antecedent + antecedent_loss(document, cluster[document.chosen])
-            is_mention = (cluster >= 0).float()
-            mention = mention + F.binary_cross_entropy_with_logits(
-                document.mention_scores, is_mention, reduction="sum"
-            )
+            scores, is_mention = document.mention_scores, (cluster >= 0).float()
+            each = F.binary_cross_entropy_with_logits(scores, is_mention, reduction="none")
+            mention = mention + each.sum()
         words = (batch["sentences"] != NO_TARGET).sum()
-        antecedent = antecedent / words
+        losses = {"antecedent": antecedent / words, "mention": mention / words}
         if not self.singletons:
-            return {"loss": antecedent, "antecedent": antecedent}
-        mention = mention / words
-        return {"loss": antecedent + mention, "antecedent": antecedent, "mention": mention}
+            del losses["mention"]
+        return {"loss": losses["antecedent"] + losses.get("mention", 0.0), **losses}
 
 
 def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
@@ -442,11 +420,8 @@ class CoreferenceData(Data):
     def __init__(
         self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        parts = [
-            one
-            for document in documents
-            for one in segmented(document, wordpiece, settings.max_length, SEGMENTS)
-        ]
+        how = wordpiece, settings.max_length, SEGMENTS
+        parts = [one for document in documents for one in segmented(document, *how)]
         super().__init__(parts, (), wordpiece, settings)
 
     def lengths(self) -> np.ndarray:
@@ -470,12 +445,9 @@ def fine_tune(
     clusters = [cluster for document in documents for cluster in document.clusters]
     require(clusters, NO_CLUSTER)
     longest = max(last - first + 1 for cluster in clusters for first, last in cluster)
-    max_words = min(MAX_WORDS, longest)
-    singletons = any(len(cluster) == 1 for cluster in clusters)
+    how = min(MAX_WORDS, longest), any(len(cluster) == 1 for cluster in clusters)
     data = CoreferenceData(documents, wordpiece, settings)
-    model, history = fit(
-        lambda: CoreferenceModel(encoder, max_words, singletons), data, settings, snapshots
-    )
+    model, history = fit(lambda: CoreferenceModel(encoder, *how), data, settings, snapshots)
     return CoreferenceResolver(model, wordpiece, settings.max_length), history
 
 
@@ -496,8 +468,8 @@ class CoreferenceResolver(Predictor):
         return cls(model, wordpiece, facts["length"])
 
     def predict(self, documents: Sequence[Document]) -> list[list[list[Span]]]:
-        """The predicted clusters of each document, in order; gold clusters are ignored. They
-        include clusters of one mention where the model was trained with such clusters."""
+        """The predicted clusters of each document, in order; those of one mention only where the
+        model was trained with such clusters."""
         return [[*map(list, self.scored_clusters(document))] for document in documents]
 
     @torch.no_grad()
@@ -527,17 +499,10 @@ def score(
 ) -> dict[str, Any]:
     """The scores of `coreference_scores`, in percent: with all clusters; under `two_or_more`
     without clusters of one mention on either side (OntoNotes' rule); under `mentions` for the
-    mentions alone. Raises InputError unless there is one prediction for each document."""
-    require(
-        len(documents) == len(predictions),
-        f"{len(documents)} documents and {len(predictions)} predictions: give one for each.",
-    )
+    mentions alone. Raises InputError where no document has a cluster."""
     require(any(document.clusters for document in documents), NO_CLUSTER)
-    pairs = [
-        (document.clusters, [[tuple(mention) for mention in cluster] for cluster in clusters])
-        for document, clusters in zip(documents, predictions, strict=True)
-    ]
-    two_or_more = [(without_singletons(key), without_singletons(answer)) for key, answer in pairs]
+    pairs = [(one.clusters, said) for one, said in zip(documents, predictions, strict=True)]
+    two_or_more = [(without_singletons(key), without_singletons(said)) for key, said in pairs]
     return score_documents(pairs) | {
         "two_or_more": score_documents(two_or_more),
         "mentions": mention_score(pairs),

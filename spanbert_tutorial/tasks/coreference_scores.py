@@ -9,7 +9,7 @@ word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import Any
+from itertools import chain
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -60,23 +60,15 @@ def checked_pairs(
 
 
 def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
-    """The clusters as sets, none empty, no mention twice."""
-    require(
-        all(len(cluster) for cluster in clusters),
-        f"a cluster of the {side} is empty: leave it out, or name its mentions.",
-    )
-    often = Counter(hashable(mention) for cluster in clusters for mention in cluster)
-    for mention, count in often.most_common(1):
-        require(
-            count == 1,
-            f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
-        )
-    return [set(map(hashable, cluster)) for cluster in clusters]
-
-
-def hashable(mention: Any) -> Mention:
-    """A mention as it is; a list, as JSON writes a pair, as a tuple."""
-    return tuple(mention) if isinstance(mention, list) else mention
+    """The clusters as sets, none empty, no mention twice; a list, as JSON writes a pair, as a
+    tuple."""
+    mend = "leave it out, or name its mentions"
+    require(all(map(len, clusters)), f"a cluster of the {side} is empty: {mend}.")
+    found = [[tuple(m) if isinstance(m, list) else m for m in cluster] for cluster in clusters]
+    for mention, count in Counter(chain(*found)).most_common(1):
+        mend = "give each mention one cluster"
+        require(count == 1, f"the mention {mention} stands twice in the {side}: {mend}.")
+    return [*map(set, found)]
 
 
 # --- the three metrics --------------------------------------------------------------
@@ -154,27 +146,15 @@ def overlaps(
     return counts
 
 
-METRICS: dict[str, Callable[[Sequence[set], Sequence[set]], Share]] = {
-    "muc": muc,
-    "b_cubed": b_cubed,
-    "ceaf_phi4": ceaf_phi4,
-}
+Metric = Callable[[Sequence[set], Sequence[set]], Share]
+METRICS: dict[str, Metric] = {"muc": muc, "b_cubed": b_cubed, "ceaf_phi4": ceaf_phi4}
 
 
-def triple(
-    pairs: Sequence[tuple[list[set], list[set]]],
-    recall: Callable[[Sequence[set], Sequence[set]], Share],
-) -> Triple:
-    """Precision, recall and F1 of a metric over documents."""
-    found = [(0.0, 0.0), *(recall(key, said) for key, said in pairs)]
-    right = [(0.0, 0.0), *(recall(said, key) for key, said in pairs)]
-    return precision_recall_f1(*np.sum(right, 0), *np.sum(found, 0))
-
-
-def precision_recall_f1(correct: float, predicted: float, found: float, gold: float) -> Triple:
-    """In percent, from correct / predicted and found / gold; 0 where a denominator is 0."""
-    precision = float(100 * correct / predicted) if predicted else 0.0
-    recall = float(100 * found / gold) if gold else 0.0
+def triple(pairs: Sequence[tuple[list[set], list[set]]], metric: Metric) -> Triple:
+    """Precision, recall and F1 of a metric over documents, in percent; 0 where a denominator is
+    0."""
+    both = [(metric(said, key), metric(key, said)) for key, said in pairs]
+    sums = np.reshape(both, (-1, 2, 2)).sum(0)  # correct and predicted, found and gold
+    precision, recall = (float(100 * part / whole) if whole else 0.0 for part, whole in sums)
     total = precision + recall
-    f1 = 2 * precision * recall / total if total else 0.0
-    return precision, recall, f1
+    return precision, recall, 2 * precision * recall / total if total else 0.0

@@ -37,7 +37,7 @@ from spanbert_tutorial.tasks.question_answering import (
     fine_tune,
 )
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.text.sentences import split_sentences
+from spanbert_tutorial.tasks.tagging_files import placed_sentences
 
 SWITCH = "SPANBERT_TUTORIAL_HUB"  # environment variable: 1 asks for the hub, 0 for the stand-ins
 PATIENCE = 5.0  # seconds until the hub has to answer
@@ -48,9 +48,9 @@ class Plan:
     """Which models answer which questions, and how much of each.
 
     models: those to compare, name in figures → folder or hub name. answerer: one that is fine-tuned
-    on SQuAD. misnamed: one of which only the config is read. train, test: for `squad.read`. sizes:
-    numbers of training questions. scored: number of test questions. min_steps: of a run, however
-    few its questions. one_sentence: cut each context to the sentence of its answer.
+    on SQuAD. misnamed: only its config is read. train, test: for `squad.read`. sizes: numbers of
+    training questions. scored: of test questions. min_steps: of a run, however few its questions.
+    one_sentence: cut each context to the sentence of its answer.
     """
 
     models: Mapping[str, str | Path]
@@ -84,9 +84,9 @@ HUB = Plan(
 
 
 def stand_ins(folder: Path) -> Plan:
-    """A plan without a network. Small models that the book ships play the released ones, and the
-    almanac's questions play SQuAD. `folder`, which must be empty, gets a copy of `spanbert-mini`
-    with just the files that the hub has of SpanBERT, and a config with a misleading name."""
+    """A plan without a network: the book's small models play the released ones, the almanac's
+    questions play SQuAD. `folder`, which must be empty, gets a copy of `spanbert-mini` in the hub's
+    files of SpanBERT, and a config with a misleading name."""
     checkpoints = data_path("checkpoints")
     mini = checkpoints / "spanbert-mini"
     encoder, *_ = BertEncoder.read(mini)
@@ -115,8 +115,7 @@ def stand_ins(folder: Path) -> Plan:
 
 def write_as_released(folder: Path, encoder: BertEncoder, wordpiece: WordPiece) -> None:
     """Writes an encoder in the three files that the hub has of SpanBERT: `config.json`, float16
-    weights in `pytorch_model.bin` without any head, `vocab.txt`. Nothing says whether the
-    vocabulary is cased. Raises FileExistsError if the folder exists."""
+    weights without any head, `vocab.txt`. Nothing says whether it is cased."""
     weights = to_huggingface_names(encoder.state_dict(), prefix="bert.")
     half = {name: weight.half() for name, weight in weights.items()}
     write_old_files(folder, asdict(encoder.config), half, wordpiece.vocabulary)
@@ -126,22 +125,19 @@ def choose_plan(folder: Path, use_hub: bool | None = None) -> tuple[Plan, str]:
     """The plan, and one line that says which and why. The hub is used where it is wanted and
     answers within seconds; without `use_hub`, SPANBERT_TUTORIAL_HUB decides (1 or 0), and without
     that, whether there is a GPU. folder: for the stand-ins, empty."""
-    why = why_not_the_hub(use_hub)
-    if not why:
-        return HUB, "From the hub: the released SpanBERT and BERT, and the questions of SQuAD."
-    return stand_ins(folder), (
-        f"{why} So small models of this book play SpanBERT and BERT, and the almanac's "
-        "questions play SQuAD."
-    )
+    if why := why_not_the_hub(use_hub):
+        play = (
+            "So small models of this book play SpanBERT and BERT, and the almanac's questions play"
+        )
+        return stand_ins(folder), f"{why} {play} SQuAD."
+    return HUB, "From the hub: the released SpanBERT and BERT, and the questions of SQuAD."
 
 
 def why_not_the_hub(use_hub: bool | None) -> str:
     """A sentence, or "" where the hub is wanted and answers; else the hub is not tried."""
     wish = os.environ.get(SWITCH, "")
-    require(
-        wish in ("", "0", "1"),
-        f"{SWITCH} is {wish}: set it to 1 for the hub or to 0 for the stand-ins.",
-    )
+    mend = "set it to 1 for the hub or to 0 for the stand-ins"
+    require(wish in ("", "0", "1"), f"{SWITCH} is {wish}: {mend}.")
     if use_hub is None and wish:
         use_hub = wish == "1"
     if use_hub is False:
@@ -164,12 +160,10 @@ def size_in_words(source: str | Path) -> str:
     """A model's size, by its config.json alone, and whether its name promises another."""
     config = read_config(checkpoint_folder(source, weights=False))
     name = Path(source).name
-    layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
-    text = f"{name} has {layers} layers of {width}"
-    for size in ("base", "large"):
-        there = EncoderConfig.preset(size)
-        promised = there.num_hidden_layers, there.hidden_size
-        if f"-{size}-" in name and (layers, width) != promised:
+    sizes = config.get("num_hidden_layers"), config.get("hidden_size")
+    text = "{} has {} layers of {}".format(name, *sizes)
+    for size, promised in {"base": (12, 768), "large": (24, 1024)}.items():
+        if f"-{size}-" in name and sizes != promised:
             return f"{text}: not {size}, which has {promised[0]} of {promised[1]}."
     return f"{text}."
 
@@ -191,8 +185,7 @@ def transformers_gap(source: str | Path, ids: Tensor) -> float:
 def questions_of(plan: Plan) -> tuple[list[Question], list[Question]]:
     """All training questions with an answer, and the test questions to score, a random part."""
     train, test = (
-        [question for question in squad.read(source) if question.answers]
-        for source in (plan.train, plan.test)
+        [q for q in squad.read(source) if q.answers] for source in (plan.train, plan.test)
     )
     test = nested_samples(test, (plan.scored,), seed=0)[plan.scored]
     if plan.one_sentence:
@@ -207,15 +200,10 @@ def only_its_sentence(question: Question) -> Question:
     Answers elsewhere are left out. Raises InputError for a question without an answer."""
     require(question.answers, f"the question {question.id} has no answer: give one that has.")
     context, answer = question.context, question.answers[0]
-    begin, end, position = 0, len(context), 0
-    for sentence in split_sentences(context):
-        position = context.index(sentence, position)
-        if position <= answer.start:
-            begin = position
-        position += len(sentence)
-        if position >= answer.start + len(answer.text):
-            end = position
-            break
+    places = [(at, at + len(sentence)) for at, sentence in placed_sentences(context)]
+    begin = max((at for at, _ in places if at <= answer.start), default=0)
+    ends = (end for _, end in places if end >= answer.start + len(answer.text))
+    end = min(ends, default=len(context))
     answers = tuple(
         replace(one, start=one.start - begin)
         for one in question.answers
@@ -237,11 +225,8 @@ def nested_samples(
 
 def check_sizes(sizes: Sequence[int], there: int) -> None:
     """Raises InputError when the largest sample needs more questions than there are."""
-    require(
-        max(sizes) <= there,
-        f"{max(sizes):,} questions are wanted, and there are {there:,}: give smaller sizes or more "
-        "questions.",
-    )
+    wrong = f"{max(sizes):,} questions are wanted, and there are {there:,}"
+    require(max(sizes) <= there, f"{wrong}: give smaller sizes or more questions.")
 
 
 class Point(NamedTuple):

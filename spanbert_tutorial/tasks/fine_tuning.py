@@ -79,13 +79,9 @@ def padded(arrays: Sequence[np.ndarray], value: int) -> np.ndarray:
 
 
 class Data:
-    """Training inputs with their targets, in the form that `batches.Batches` draws from and `fit`
-    trains on.
-
-    targets: an array with one for each input, or one array each that `batch` of a subclass puts in
-    its place. The model finds them under `target_field`; each loss is a mean over those that are not
-    NO_TARGET.
-    """
+    """Training inputs with their targets, for `batches.Batches` and `fit`. targets: an array with
+    one for each input, or whatever `batch` of a subclass puts in its place. The model finds them
+    under `target_field`; each loss is a mean over those that are not NO_TARGET."""
 
     by_length = True  # inputs of about the same length share a batch
     target_field = "label"
@@ -116,13 +112,9 @@ class Data:
         return self.padded(rows) | {self.target_field: torch.from_numpy(self.targets[rows])}
 
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-        """The rows process, process + processes, … of a batch, and `weight`: the number of their
-        targets, divided by the average number per process.
-
-        A loss is a mean over targets; with these weights, the mean of the processes' losses is the
-        loss of the whole batch. A process without a row computes the first one with weight 0,
-        because all processes have to compute in step.
-        """
+        """The rows process, process + processes, … of a batch, and `weight`: their targets divided
+        by the average per process, so that the mean of the processes' losses is that of the batch. A
+        process without a row computes the first one with weight 0, to stay in step."""
         part = {name: rows[process::processes] for name, rows in batch.items()}
         own, all_ = (int((one[self.target_field] != NO_TARGET).sum()) for one in (part, batch))
         if not own:
@@ -133,30 +125,21 @@ class Data:
 def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
     """Raises InputError for inputs or a vocabulary that do not fit the encoder."""
     limit = encoder.config.max_position_embeddings
-    require(
-        settings.max_length <= limit,
-        f"windows of {settings.max_length} positions are longer than the encoder's {limit}: give "
-        "less.",
-    )
+    wrong = f"windows of {settings.max_length} positions are longer than the encoder's {limit}"
+    require(settings.max_length <= limit, f"{wrong}: give less.")
     check_vocabulary(wordpiece, encoder)
 
 
 def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
     """Raises InputError for more tokens than the encoder has, and warns of far fewer."""
-    tokens = len(wordpiece)
-    vocab_size = encoder.config.vocab_size
-    require(
-        tokens <= vocab_size,
-        f"the vocabulary has {tokens:,} tokens and the model {vocab_size:,}: give the vocabulary "
-        "that it was trained with.",
-    )
-    if tokens + 128 <= vocab_size:  # some models pad to a round number
-        warnings.warn(
-            f"the vocabulary has only {tokens:,} tokens and the model {vocab_size:,}: most likely "
-            "it is not the one of the training, and then the answers are of no use; give that one.",
-            UserWarning,
-            stacklevel=4,
+    tokens, most = len(wordpiece), encoder.config.vocab_size
+    told = f"the vocabulary has {tokens:,} tokens and the model {most:,}"
+    require(tokens <= most, f"{told}: give the vocabulary that it was trained with.")
+    if tokens + 128 <= most:  # some models pad to a round number
+        told += (
+            ": most likely it is not the one of the training, and then the answers are of no use"
         )
+        warnings.warn(f"{told}; give that one.", UserWarning, stacklevel=4)
 
 
 def fit(
@@ -167,9 +150,8 @@ def fit(
 ) -> tuple[Model, History]:
     """Trains what `make_model` returns: an encoder and a head.
 
-    The head may be new or trained. Returns the model with the history of its losses. Several
-    processes share each batch. Without dropout they compute what a single process computes; with
-    dropout each process drops other units.
+    Returns the model with the history of its losses. Several processes share each batch; without
+    dropout they compute what a single one computes, with dropout each drops other units.
     """
     rng = np.random.default_rng(settings.seed)
     recipe = settings.recipe(int(sum(data.lengths())))

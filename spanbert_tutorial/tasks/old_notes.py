@@ -66,11 +66,8 @@ def best_by_probability(
     starts: Tensor, ends: Tensor, allowed: Tensor, max_answer_length: int, n_best_size: int
 ) -> list[tuple[int, int, float]]:
     """The `n_best_size` best spans of one window, best first: (first, last, probability of the
-    start × probability of the end).
-
-    starts, ends: scores [n]. allowed: bool [n], the context. The softmax includes [CLS], position
-    0, which cannot be the answer. max_answer_length: in tokens.
-    """
+    start × probability of the end). starts, ends: scores [n]. allowed: bool [n], the context; the
+    softmax includes [CLS], position 0, too. max_answer_length: in tokens."""
     in_softmax = allowed.clone()
     in_softmax[0] = True
     start, end = (
@@ -81,11 +78,7 @@ def best_by_probability(
     products = (start[:, None] * end[None]).triu().tril(max_answer_length - 1)
     flat = products.flatten()
     order = flat.argsort(descending=True, stable=True)[:n_best_size].tolist()
-    spans = []
-    for index in order:
-        first, last = divmod(index, len(products))
-        spans.append((first, last, float(flat[index])))
-    return [span for span in spans if span[2] > 0]
+    return [(*divmod(i, len(products)), float(flat[i])) for i in order if flat[i] > 0]
 
 
 @torch.no_grad()
@@ -102,10 +95,9 @@ def answer_as_before(
     """What the removed pipeline answered by default: {"score", "start", "end", "answer"}.
 
     It never returns "no answer". It widens spans to whole words and sums the probabilities of spans
-    with the same text, even from different windows, although each window has its own softmax.
-    n_best_size: spans per window; 12 in its last version, 1 in the first ones. max_answer_length:
-    in tokens. max_length: positions of a window. Neighboring windows overlap by 128 tokens (half of
-    `max_length` if that is less).
+    with the same text, even from windows that each have a softmax of their own. n_best_size: spans
+    per window (1 in its first versions). max_answer_length: in tokens. max_length: positions of a
+    window; neighbors overlap by 128 tokens, or half of it.
     """
     inputs = tokenizer(
         question,
@@ -143,47 +135,35 @@ def warnings_of(folder: str | Path) -> list[str]:
     folder = checkpoint_folder(folder)
     config = read_config(folder)
     weights = read_weights(folder)
+    dtypes = (str(w.dtype) for w in weights.values() if w.is_floating_point())
+    stored = next(dtypes, "").removeprefix("torch.")
+    half = (config.get("dtype") or config.get("torch_dtype") or stored) in ("float16", "bfloat16")
+    told = {
+        "config.json has no model_type, so the Auto classes raise an error: name the class "
+        '(BertForQuestionAnswering), or add "model_type": "bert".': "model_type" not in config,
+        "The weights are a pickle file, which may hold code: load it with weights_only=True, and save "
+        "it as model.safetensors.": not (folder / "model.safetensors").is_file(),
+        "The model will compute in half precision, as its files ask: pass dtype=torch.float32.": half,
+        "There is no question answering head (qa_outputs), so it would start from random numbers: "
+        "fine-tune the model first.": "qa_outputs.weight" not in weights,
+    }
     messages = vocabulary_warnings(folder, config.get("vocab_size", BertConfig().vocab_size))
-    if "model_type" not in config:
-        messages.append(
-            "config.json has no model_type, so the Auto classes raise an error: name the class "
-            '(BertForQuestionAnswering), or add "model_type": "bert".'
-        )
-    if not (folder / "model.safetensors").is_file():
-        messages.append(
-            "The weights are a pickle file, which may hold code: load it with weights_only=True, "
-            "and save it as model.safetensors."
-        )
-    stored = next(
-        (str(w.dtype).removeprefix("torch.") for w in weights.values() if w.is_floating_point()), ""
-    )
-    if (config.get("dtype") or config.get("torch_dtype") or stored) in ("float16", "bfloat16"):
-        messages.append(
-            "The model will compute in half precision, as its files ask: pass dtype=torch.float32."
-        )
-    if "qa_outputs.weight" not in weights:
-        messages.append(
-            "There is no question answering head (qa_outputs), so it would start from random "
-            "numbers: fine-tune the model first."
-        )
-    return messages
+    return messages + [message for message, wrong in told.items() if wrong]
 
 
 def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
     """The messages of `warnings_of` about the vocabulary."""
+    mend = "give the vocabulary that the model was trained with"
     whole = folder / "tokenizer.json"
     if not whole.is_file() and not (folder / "vocab.txt").is_file():
         return [
-            "There is no vocabulary, and BertTokenizer then reads every word as [UNK]: give the "
-            "vocabulary that the model was trained with."
+            f"There is no vocabulary, and BertTokenizer then reads every word as [UNK]: {mend}."
         ]
     wordpiece = read_vocabulary(folder)
     messages = []
     if len(wordpiece) != vocab_size:
-        messages.append(
-            f"The vocabulary has {len(wordpiece):,} tokens and the model {vocab_size:,}: give "
-            "the vocabulary that the model was trained with."
-        )
+        sizes = f"{len(wordpiece):,} tokens and the model {vocab_size:,}"
+        messages.append(f"The vocabulary has {sizes}: {mend}.")
     silent = not whole.is_file() and not (folder / "tokenizer_config.json").is_file()
     if silent and not wordpiece.lowercase:
         messages.append(

@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
-from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import with_bar
@@ -33,7 +32,7 @@ from spanbert_tutorial.tasks.fine_tuning import (
     stacked,
 )
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.tasks.task_checkpoints import check_head, write_half
+from spanbert_tutorial.tasks.task_checkpoints import load_head, read_facts, read_parts, write_half
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
 
@@ -103,12 +102,9 @@ NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 
 class QuestionAnsweringData(Data):
-    """Windows of questions with the positions of their first answer.
-
-    The targets of a window without the whole answer, and of a question without an answer, are
-    [CLS], position 0. lost: answers that are complete in no window. A warning says how to mend that,
-    and answers that are longer than the model may give.
-    """
+    """Windows of questions with the positions of their first answer; without the whole answer, both
+    are that of [CLS], 0. lost: answers that are complete in no window. Warnings tell of them, and of
+    answers that are longer than the model may give."""
 
     target_field = "start"
 
@@ -118,8 +114,7 @@ class QuestionAnsweringData(Data):
         wordpiece: WordPiece,
         settings: QuestionAnsweringSettings,
     ) -> None:
-        inputs: list[Window] = []
-        targets: list[tuple[int, int]] = []
+        found: list[tuple[Window, tuple[int, int]]] = []
         self.lost = too_long = 0
         for question in questions:
             try:
@@ -131,10 +126,9 @@ class QuestionAnsweringData(Data):
             positions_of = [target(window, answer) for window in all_windows]
             self.lost += bool(question.answers) and not any(map(any, positions_of))
             too_long += longer_than(answer, settings.max_answer_length)
-            for window, positions in zip(all_windows, positions_of, strict=True):
-                if positions != NO_ANSWER or not (settings.answers_only and question.answers):
-                    inputs.append(window)
-                    targets.append(positions)
+            pairs = zip(all_windows, positions_of, strict=True)
+            every = not (settings.answers_only and question.answers)
+            found += [pair for pair in pairs if every or pair[1] != NO_ANSWER]
         if self.lost:
             warnings.warn(
                 f"{self.lost:,} answers are complete in no window of {settings.max_length} positions and "
@@ -143,7 +137,8 @@ class QuestionAnsweringData(Data):
             )
         if too_long:
             warnings.warn(never_given(too_long, settings.max_answer_length), stacklevel=3)
-        super().__init__(inputs, np.array(targets), wordpiece, settings)
+        targets = np.array([positions for _, positions in found])
+        super().__init__([window for window, _ in found], targets, wordpiece, settings)
 
     def lost_answers(self) -> str:
         """How many there are, in words."""
@@ -176,10 +171,8 @@ def longer_than(answer: tuple[int, int] | None, limit: int) -> bool:
 
 def never_given(count: int, limit: int) -> str:
     """What to say of answers that are longer than the limit."""
-    return (
-        f"{count:,} {'answer is' if count == 1 else 'answers are'} longer than {limit} tokens and "
-        "can never be given: give a greater --max-answer-length."
-    )
+    told = f"{'answer is' if count == 1 else 'answers are'} longer than {limit} tokens"
+    return f"{count:,} {told} and can never be given: give a greater --max-answer-length."
 
 
 def target(
@@ -233,19 +226,11 @@ CONFIG_KEYS = {
 def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
     """A checkpoint's encoder with its question answering head; None where there is no such head.
     Raises InputError for a head that does not fit."""
-    folder = checkpoint_folder(source)
-    head = {
-        name.removeprefix(HEAD): weight.float()
-        for name, weight in read_weights(folder).items()
-        if name.startswith(HEAD)
-    }
+    encoder, head = read_parts(source, HEAD)
     if not head:
         return None
-    # the encoder warns of the head, which is read here
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
-    check_head(model.boundaries.state_dict(), head, source)
-    model.boundaries.load_state_dict(head)
+    model = QuestionAnsweringModel(encoder)
+    load_head(model, {f"boundaries.{name}": weight for name, weight in head.items()}, source)
     return model
 
 
@@ -296,26 +281,21 @@ class QuestionAnswerer:
     @classmethod
     def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
         """Opens a checkpoint of this project, a folder of `transformers` (also an old one:
-        `pytorch_model.bin`, a config without `model_type`), or a hub name. tokenizer: where the
-        vocabulary is, if not there.
-
-        No code of the checkpoint is run. Raises InputError for a checkpoint without a question
-        answering head.
-        """
-        folder = checkpoint_folder(source)
+        `pytorch_model.bin`, a config without `model_type`), or a hub name, and runs no code of it.
+        tokenizer: where the vocabulary is, if not there. Raises InputError without a question
+        answering head."""
         model = model_with_head(source)
         if model is None:
             mend = "fine-tune it first with `python -m spanbert_tutorial finetune squad`."
             raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
-        facts = read_config(folder).get("spanbert_tutorial")
-        facts = facts if isinstance(facts, dict) else {}
         limits = {}
-        for key in CONFIG_KEYS.keys() & facts:
-            wrong = f"config.json of {source} has the {key} {shown(facts[key])}"
-            require(type(facts[key]) is int, f"{wrong}: write a whole number.")
-            limits[CONFIG_KEYS[key]] = facts[key]
+        for key, value in read_facts(source).items():
+            if key in CONFIG_KEYS:
+                wrong = f"config.json of {source} has the {key} {shown(value)}"
+                require(type(value) is int, f"{wrong}: write a whole number.")
+                limits[CONFIG_KEYS[key]] = value
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
@@ -341,9 +321,7 @@ class QuestionAnswerer:
         """An answer for each (question, context), in order, `batch_size` windows at a time. Raises
         InputError as `answer` does, naming the pair; those before it still get their answers."""
         require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
-        for name, number in (("batch size", batch_size), ("n_best", n_best)):
-            whole = type(number) is int and number > 0
-            require(whole, f"the {name} is {shown(number)}: give 1 or more.")
+        require(n_best > 0, f"n_best is {n_best}: give 1 or more.")
         for _, context, encoded, spans, null_score in self.candidates(pairs, batch_size, n_best):
             best = []
             for span in spans[:n_best]:
@@ -377,26 +355,20 @@ class QuestionAnswerer:
     def grouped(self, pairs: Pairs, min_windows: int) -> Iterator[list[QuestionWindows]]:
         """Questions, in groups of at least `min_windows` windows; the last may have fewer."""
         group: list[QuestionWindows] = []
-        count = 0
         for number, pair in enumerate(pairs, start=1):
             fits = isinstance(pair, tuple | list) and len(pair) == 2
             require(fits, f"pair {number} is {shown(pair)}: give (question, context).")
-            question, context = pair
             try:
-                encoded = encode(self.wordpiece, question, context)
+                encoded = encode(self.wordpiece, *pair)
                 own_windows = windows(encoded, self.wordpiece, self.max_length, self.doc_stride)
             except InputError as error:
-                if group:  # the questions before it still get their answers
-                    yield group
+                yield group  # the questions before it still get their answers
                 raise InputError(f"pair {number}: {error}" if number > 1 else str(error)) from None
-            group.append(QuestionWindows(question, context, encoded, own_windows))
-            count += len(own_windows)
-            if count >= min_windows:
+            group.append(QuestionWindows(*pair, encoded, own_windows))
+            if sum(len(one.windows) for one in group) >= min_windows:
                 yield group
                 group = []
-                count = 0
-        if group:
-            yield group
+        yield group
 
     @torch.no_grad()
     def scores(self, inputs: Sequence[Window], batch_size: int) -> Iterator[Scores]:

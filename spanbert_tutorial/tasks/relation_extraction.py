@@ -50,10 +50,8 @@ def score(
 
     Counted together (micro), as TACRED does. A share of nothing is 0
     (TACRED's own scorer prints a precision of 100 where nothing is
-    predicted; the F1 is 0 in both). Lists that differ in length raise
-    InputError.
+    predicted; the F1 is 0 in both).
     """
-    check_lengths(gold, predicted)
     pairs = list(zip(gold, predicted, strict=True))
     right = sum(one == other != negative for one, other in pairs)
     wanted = sum(one != negative for one, _ in pairs)
@@ -67,17 +65,13 @@ def directed_score(
     """precision, recall, f1 in percent, each the mean over the relations that `gold` has (macro),
     without `other`: the official figures of SemEval-2010 Task 8.
 
-    Cause-Effect(e1,e2) and Cause-Effect(e2,e1) are one relation. An answer with the right relation
-    and the wrong direction is wrong: it counts among what was said and among what was wanted, and
-    not among what was right. Lists that differ in length, and gold without a relation, raise
-    InputError.
+    Cause-Effect(e1,e2) and Cause-Effect(e2,e1) are one relation; an answer with the wrong direction
+    counts among what was said and was wanted, not among what was right. Gold without a relation
+    raises InputError.
     """
-    check_lengths(gold, predicted)
     wanted, said = ([DIRECTION.sub("", label) for label in row] for row in (gold, predicted))
     relations = sorted({*wanted} - {other})
-    require(
-        relations, f"no gold label is a relation other than {other}: there is nothing to average."
-    )
+    require(relations, f"no gold label is a relation other than {other}: nothing can be averaged.")
     right = Counter(
         relation
         for relation, *both in zip(wanted, gold, predicted, strict=True)
@@ -85,14 +79,6 @@ def directed_score(
     )
     figures = [shares(right[one], said.count(one), wanted.count(one)) for one in relations]
     return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
-
-
-def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
-    """Raises InputError unless there is one prediction for each gold label."""
-    require(
-        len(gold) == len(predicted),
-        f"{len(gold)} gold labels and {len(predicted)} predictions: give one for each.",
-    )
 
 
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -147,24 +133,16 @@ def markers(examples: Sequence[Example], marking: str) -> list[str]:
     return sorted({str(word) for word in words if isinstance(word, Marker)})
 
 
-def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
-    """The vocabulary with these tokens behind its own; those that it has stay where they are."""
-    return wordpiece.with_tokens(names)
-
-
 def make_room(encoder: BertEncoder, tokens: int) -> None:
     """Gives the encoder, in place, an embedding for each of so many tokens: the new ones are drawn
-    as at the start of pre-training, the others stay. The released code needs none of this: BERT's
-    vocabulary has 99 unused tokens."""
-    table = encoder.embeddings.word_embeddings
-    config = encoder.config
-    if tokens <= len(table.weight):
+    as at the start of pre-training. The released code uses BERT's 99 unused tokens instead."""
+    table = encoder.embeddings.word_embeddings.weight
+    if tokens <= len(table):
         return
-    encoder.config = replace(config, vocab_size=tokens)
-    larger = nn.Embedding(tokens, table.embedding_dim, device=table.weight.device)
-    initialize(larger, config.initializer_range)
-    with torch.no_grad():
-        larger.weight[: len(table.weight)] = table.weight
+    encoder.config = replace(encoder.config, vocab_size=tokens)
+    larger = nn.Embedding(tokens, table.shape[1], device=table.device)
+    initialize(larger, encoder.config.initializer_range)
+    larger.weight.data[: len(table)] = table.data
     encoder.embeddings.word_embeddings = larger
 
 
@@ -179,38 +157,29 @@ class Marked(NamedTuple):
     def of(cls, example: Example, wordpiece: WordPiece, marking: str, max_length: int) -> "Marked":
         """At most `max_length` positions: of a longer sentence the end goes, or as much of the front as
         is needed to keep both first markers. Raises InputError where these stand too far apart, and
-        for a marker without an id."""
+        for a marker without an id, such as one of a new type."""
         ids: list[int] = []
         places = {}
-        for plain, run in groupby(
-            marked(example, marking), lambda word: not isinstance(word, Marker)
-        ):
+        row = marked(example, marking)
+        for plain, run in groupby(row, lambda word: not isinstance(word, Marker)):
             if plain:
                 ids += wordpiece.encode(" ".join(run)).tolist()
                 continue
             for marker in run:
                 if not marker.startswith("[/"):
                     places[marker[1]] = len(ids)  # S or O
-                ids.append(marker_id(marker, wordpiece))
-        begin = max(0, max(places.values()) + 1 - (max_length - 2))
-        require(
-            min(places.values()) >= begin,
-            f"the two names of example {example.id} stand more than {max_length - 2} tokens apart: "
-            "give a greater length.",
-        )
-        framed = frame(
-            ids[begin : begin + max_length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
-        )
+                number = wordpiece.library.token_to_id(str(marker))
+                if number is None:
+                    mend = "fine-tune on examples with this type first"
+                    raise InputError(f"the vocabulary has no {marker}: {mend}.")
+                ids.append(number)
+        room = max_length - 2
+        begin = max(0, max(places.values()) + 1 - room)
+        wrong = f"the two names of example {example.id} stand more than {room} tokens apart"
+        require(min(places.values()) >= begin, f"{wrong}: give a greater length.")
+        part = ids[begin : begin + room]
+        framed = frame(part, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
         return cls(*framed, np.array([places["S"], places["O"]]) - begin + 1)
-
-
-def marker_id(marker: str, wordpiece: WordPiece) -> int:
-    """Raises InputError for one that the vocabulary lacks, such as one of a new type."""
-    number = wordpiece.library.token_to_id(str(marker))
-    if number is None:
-        mend = "fine-tune on examples with this type first"
-        raise InputError(f"the vocabulary has no {marker}: {mend}.")
-    return number
 
 
 # --- model --------------------------------------------------------------------------
@@ -256,9 +225,8 @@ class RelationModel(nn.Module):
 
 def tensors(some: Sequence[Marked], pad_id: int) -> dict[str, Tensor]:
     """ids, segments, attention_mask [B,n] and places [B,2] of inputs."""
-    return stacked(some, pad_id) | {
-        "places": torch.from_numpy(np.stack([one.places for one in some]))
-    }
+    places = np.stack([one.places for one in some])
+    return stacked(some, pad_id) | {"places": torch.from_numpy(places)}
 
 
 class RelationData(Data):
@@ -288,12 +256,10 @@ def fine_tune(
 ) -> tuple["RelationExtractor", History]:
     """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of
     MARKINGS and HEADS. settings: batches hold about `batch_size` × `max_length` tokens."""
-    require(
-        marking in MARKINGS and head in HEADS,
-        f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of {HEADS}.',
-    )
+    known = marking in MARKINGS and head in HEADS
+    require(known, f"{marking} or {head} is unknown: use one of {MARKINGS} and one of {HEADS}.")
     check_start(encoder, wordpiece, settings)
-    wordpiece = with_markers(wordpiece, markers(examples, marking))
+    wordpiece = wordpiece.with_tokens(markers(examples, marking))
     data = RelationData(examples, wordpiece, settings, marking)
 
     def model() -> RelationModel:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.errors import InputError, reading, require, shown
 from spanbert_tutorial.text.lines import (
-    OPENERS,
     SPACE,
     Examples,
+    kind_of_file,
     lines_of,
     parse_data,
     read_text,
@@ -64,25 +64,21 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
 
     Raises InputError naming the file, the example or the line, and the reason.
     """
+    read = [(path, example) for path in paths for example in read_one(Path(path), labeled)]
     found: dict[Example, Example] = {}
-    skipped = 0
-    for path in paths:
-        for example in read_one(Path(path), labeled):
-            before = found.setdefault(example._replace(relation=""), example)
-            skipped += before is not example
-            require(
-                before.relation == example.relation,
-                f"{path}: the example {example.id} stands there as {before.relation} and as "
-                f"{example.relation}; leave one out.",
-            )
+    for path, example in read:
+        before = found.setdefault(example._replace(relation=""), example).relation
+        both = f"as {before} and as {example.relation}"
+        wrong = f"{path}: the example {example.id} stands there {both}"
+        require(before == example.relation, f"{wrong}; leave one out.")
     examples = Examples(found.values())
-    examples.skipped = skipped
+    examples.skipped = len(read) - len(found)
     return examples
 
 
 def read_one(path: Path, labeled: bool) -> list[Example]:
     """The examples of one file."""
-    form = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
+    form = kind_of_file(path)
     require(form in (".json", ".txt"), f"{path} has neither .json nor .txt in its name: {FORMS}.")
     text = read_text(path, FORMS.removeprefix("give "))
     examples = [*(tacred_examples if form == ".json" else semeval_examples)(text, path, labeled)]
@@ -95,11 +91,8 @@ def read_one(path: Path, labeled: bool) -> list[Example]:
 
 def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
     """The examples of a JSON list. Last words are inclusive."""
-    with reading(f"{path} cannot be read as JSON", "give a whole file"):
-        entries = parse_data(text)
-    require(
-        isinstance(entries, list), f"{path} is not in TACRED's layout: it needs a list of examples."
-    )
+    with reading(f"{path} is no JSON in TACRED's layout", "give a list of examples"):
+        entries = list(parse_data(text))
     for number, entry in enumerate(entries, start=1):
         where = f"{path}, example {number}"
         with reading(f"{where} is not in TACRED's layout"):
@@ -110,21 +103,17 @@ def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Exa
                 Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
                 entry["relation"] if labeled else "",
             )
-        check(example, where)
+            check(example, where)
         yield example
 
 
 def check(example: Example, where: str) -> None:
     """Raises InputError unless the words are words and both names lie inside of them."""
-    arguments = {"subject": example.subject, "object": example.object}
-    optional = example.subject.type, example.object.type, example.relation
-    given = [text for text in optional if text != ""]
-    for text in (example.id, *example.words, *given):  # JSON may hold anything
-        require(
-            isinstance(text, str) and visible(text),
-            f"{where}: {shown(text)} stands for an id, a word, a type or a relation; write text.",
-        )
-    for name, (first, last, _) in arguments.items():
+    optional = (example.subject.type, example.object.type, example.relation)
+    for text in (example.id, *example.words, *filter(None, optional)):  # JSON may hold anything
+        wrong = f"{where}: {shown(text)} stands for an id, a word, a type or a relation"
+        require(isinstance(text, str) and visible(text), f"{wrong}; write text.")
+    for name, (first, last, _) in (("subject", example.subject), ("object", example.object)):
         require(
             type(first) is type(last) is int and 0 <= first <= last < len(example.words),
             f"{where}: the {name} has the words {shown(first)} to {shown(last)} of "
@@ -147,11 +136,9 @@ def semeval_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Ex
             blocks.append([])
         require(blocks, f"{path}, line {number}: {SENTENCE}")
         blocks[-1].append((number, line.strip(SPACE)))
-    require(
-        not (blocks and labeled) or any(has_relation(block) for block in blocks),
-        f"{path}, line {blocks[0][0][0] if blocks else 1}: no sentence of this file has a relation in "
-        "the line after it (a test file without labels?); give a labeled file, or use `predict`.",
-    )
+    if labeled and blocks:
+        wrong = f"{path}, line {blocks[0][0][0]}: no sentence of this file has a relation after it"
+        require(any(map(has_relation, blocks)), f"{wrong}: give a labeled file, or use `predict`.")
     for block in blocks:
         yield semeval_example(block, path, labeled)
 
@@ -181,28 +168,21 @@ def semeval_example(block: Sequence[tuple[int, str]], path: Path, labeled: bool)
     found = numbered and MARKED.fullmatch(numbered[2])
     if not numbered or not found or any(line.count(marker) != 1 for marker in MARKERS):
         raise InputError(f"{where}: {SENTENCE}")
-    require(
-        has_relation(block) or not labeled,
-        f"{where}: the line after the sentence must name its relation.",
-    )
+    mend = "the line after the sentence must name its relation"
+    require(has_relation(block) or not labeled, f"{where}: {mend}.")
     for number, more in block[2:3]:
-        require(
-            COMMENT.match(more),
-            f"{path}, line {number}: {shown(more)} is neither a comment nor a new example; write "
-            '"Comment:" before it, or take it out.',
-        )
+        mend = 'write "Comment:" before it, or take it out'
+        wrong = f"{shown(more)} is neither a comment nor a new example"
+        require(COMMENT.match(more), f"{path}, line {number}: {wrong}; {mend}.")
     before, first, between, second, after = (split_words(part) for part in found.groups())
     start = len(before) + len(first) + len(between)
     relation = block[1][1] if labeled else ""
     if direction := DIRECTION.fullmatch(relation):  # people put spaces into it
         relation = "{}({},{})".format(*direction.groups())
-    example = Example(
-        numbered[1],
-        (*before, *first, *between, *second, *after),
-        Argument(len(before), len(before) + len(first) - 1),
-        Argument(start, start + len(second) - 1),
-        relation,
-    )
+    words = (*before, *first, *between, *second, *after)
+    subject = Argument(len(before), len(before) + len(first) - 1)
+    thing = Argument(start, start + len(second) - 1)
+    example = Example(numbered[1], words, subject, thing, relation)
     check(example, where)
     return example
 

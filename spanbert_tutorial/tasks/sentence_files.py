@@ -160,28 +160,26 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
         f"{', '.join(header)[:80] or 'no line'}; give a training or development file (for a test file "
         "without labels use `predict`).",
     )
-    places = [header.index(name) for name in columns]
-    keys = [place for place, name in enumerate(header) if name in IDS]
+    keys = [name for name in header if name in IDS]
     seen: dict[tuple, str | float] = {}
     for number, cells in lines:
         where = f"{path}, line {number}"
-        cut_off = task.name == "QQP" and len(cells) < len(header)  # three of the official rows
-        require(
-            cut_off or len(cells) == len(header),
-            f"{where}: {len(cells)} cells where {task.name} has {len(header)}; mend that line.",
-        )
-        if cut_off or (labeled and task.name == "MNLI" and cells[places[-1]] == "-"):
+        if task.name == "QQP" and len(cells) < len(header):  # three of the official rows
             found.skipped += 1
             continue
-        row = [cells[place] for place in places]
-        label = row.pop() if labeled else None
-        example = checked(row, label, task, where)
-        key = (example[0], *(cells[place] for place in keys))
-        require(
-            seen.setdefault(key, example[1]) == example[1] or not keys,
-            f"{where}: the id {cells[keys[0]] if keys else ''} stands there with two labels; leave one "
-            "out.",
-        )
+        wrong = f"{where}: {len(cells)} cells where {task.name} has {len(header)}"
+        require(len(cells) == len(header), f"{wrong}; mend that line.")
+        row = dict(zip(header, cells, strict=True))
+        texts = [row[name] for name in columns]
+        label = texts.pop() if labeled else None
+        if task.name == "MNLI" and label == "-":
+            found.skipped += 1
+            continue
+        example = checked(texts, label, task, where)
+        key = (example[0], *(row[name] for name in keys))
+        wrong = f"{where}: the id {row[keys[0]] if keys else ''} stands there with two labels"
+        before = seen.setdefault(key, example[1])
+        require(before == example[1] or not keys, f"{wrong}; leave one out.")
         found.append(example)
 
 
@@ -195,16 +193,13 @@ def checked(texts: Sequence[str], label: str | None, task: Task, where: str) -> 
     if label is None:
         return sentences, ""
     if task.labels:
-        labels = " or ".join(task.labels)
-        require(
-            label in task.labels, f'{where}: "{label}" is no label of {task.name}; use {labels}.'
-        )
+        mend = f"use {' or '.join(task.labels)}"
+        require(label in task.labels, f'{where}: "{label}" is no label of {task.name}; {mend}.')
         return sentences, label
     low, high = task.scores
-    require(
-        NUMBER.fullmatch(label) and low <= float(label) <= high,
-        f'{where}: "{label}" is no score of {task.name}; write a number from {low} to {high}.',
-    )
+    fits = NUMBER.fullmatch(label) and low <= float(label) <= high
+    wrong = f'{where}: "{label}" is no score of {task.name}'
+    require(fits, f"{wrong}; write a number from {low} to {high}.")
     return sentences, float(label)
 
 
@@ -216,10 +211,8 @@ def hub_examples(name: str, subtask: str, part: str, labeled: bool = True) -> It
         with reading(where, "give a set in the layout of nyu-mll/glue"):
             *texts, label = (row[column] for column in task.hub)
         if labeled and task.labels:
-            require(
-                type(label) is int and 0 <= label < len(task.labels),
-                f"{where}: the label is {label}; give a part with labels from 0 to "
-                f"{len(task.labels) - 1} (those of the part test are kept by GLUE).",
-            )
+            fits = type(label) is int and 0 <= label < len(task.labels)
+            mend = "give a part with labels (those of the part test are kept by GLUE)"
+            require(fits, f"{where}: the label is {label}; {mend}.")
             label = task.labels[label]
         yield checked([*map(str, texts)], str(label) if labeled else None, task, where)

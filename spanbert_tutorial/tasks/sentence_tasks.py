@@ -42,25 +42,18 @@ def score(
     `pearson` and `spearman` correlation, from -100 to 100.
 
     Predictions that are all the same correlate with nothing: 0. Raises InputError where a measure
-    is not defined (for correlations and F1 the gold labels must differ), for numbers of examples
-    that differ, and for what is no label or no number.
+    is not defined (for correlations and F1 the gold labels must differ), and for what is no label
+    or no number.
     """
     row = task_named(task)
-    require(
-        len(gold) == len(predicted) > 0,
-        f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for each of "
-        "at least one label.",
-    )
     wanted = " and ".join(row.labels) or "numbers"
     for name, values in (("gold label", gold), ("prediction", predicted)):
         for number, value in enumerate(values, start=1):
             fits = value in row.labels if row.labels else is_number(value) and np.isfinite(value)
             require(fits, f'{name} {number} is "{value}": {row.name} has {wanted}.')
-    require(
-        row.metrics == ("accuracy",) or len(set(gold)) > 1,
-        f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that differ; give "
-        "examples of both kinds.",
-    )
+    names = " and ".join(row.metrics)
+    differ = len(set(gold)) > 1 or row.metrics == ("accuracy",) and gold
+    require(differ, f"{names} need labels that differ: give examples of both kinds.")
     return {name: 100 * float(METRICS[name](list(gold), list(predicted))) for name in row.metrics}
 
 
@@ -111,10 +104,8 @@ def fine_tune(
     numbers. settings: batches hold about `batch_size` × `max_length` tokens. Raises
     InputError unless there are at least two labels or scores."""
     check_start(encoder, wordpiece, settings)
-    require(
-        len({label for _, label in examples}) > 1,
-        "all examples have the same label: give examples of at least two.",
-    )
+    labels = {label for _, label in examples}
+    require(len(labels) > 1, "all examples have the same label: give examples of at least two.")
     facts: dict[str, Any]
     if isinstance(examples[0][1], str):
         labeled = ClassificationData(cast(list, examples), wordpiece, settings)
@@ -156,9 +147,8 @@ class SentencePredictor(Predictor):
 
     def scores(self, examples: Sequence[Example]) -> list[Tensor]:
         """The model's scores of each example, [K] or [1]; their own labels are not looked at."""
-        return self.logits(
-            [Framed.of(texts, self.wordpiece, self.max_length) for texts, _ in examples]
-        )
+        how = self.wordpiece, self.max_length
+        return self.logits([Framed.of(texts, *how) for texts, _ in examples])
 
     def predict(self, examples: Sequence[Example]) -> list[str] | list[float]:
         """A label or a score for each example."""

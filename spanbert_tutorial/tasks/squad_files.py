@@ -7,7 +7,6 @@ No torch.
 
 import csv
 import json
-import re
 import sys
 import warnings
 from collections import Counter
@@ -25,6 +24,7 @@ from spanbert_tutorial.text.lines import (
     SPACE,
     Examples,
     check_columns,
+    kind_of_file,
     lines_of,
     parse_data,
     read_text,
@@ -32,7 +32,6 @@ from spanbert_tutorial.text.lines import (
 )
 
 WANTED = "a SQuAD file (.json), a table (.csv), either also packed (.xz, .gz), or a set of the hub as OWNER/NAME"
-WHOLE = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)  # spreadsheets write 46 as 46.0
 csv.field_size_limit(sys.maxsize)  # a context may be a whole document
 
 
@@ -60,17 +59,15 @@ class Question:
 
 def read(source: str | Path, part: str = "validation", labeled: bool = True) -> list[Question]:
     """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also
-    packed as `.xz` or `.gz`, or of a set on the Hugging Face hub (OWNER/NAME:PART, or OWNER/NAME
-    for its `part`). labeled: whether answers have to be there.
-
-    Raises InputError naming article, question and reason.
-    """
+    packed as `.xz` or `.gz`, or of a set on the hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
+    labeled: whether answers have to be there. Raises InputError naming article, question and
+    reason."""
     if name := hub_set(source, ".json", ".csv"):
-        questions = list(hub_questions(name[0], name[1] or part))
-    elif ".csv" in Path(source).suffixes[-2:]:
-        questions = list(csv_questions(source, labeled))
+        found = hub_questions(name[0], name[1] or part)
     else:
-        questions = list(squad_questions(source, labeled))
+        read_file = csv_questions if kind_of_file(source) == ".csv" else squad_questions
+        found = read_file(source, labeled)
+    questions = list(found)
     require(questions, f"{source} holds articles but no question: give a file with at least one.")
     check_ids(questions, f"{source}: ")
     return questions
@@ -85,23 +82,18 @@ def read_several(
     Raises InputError when two different questions share an id, or one has an answer in one file
     only.
     """
+    every = [(source, one) for source in sources for one in read(source, part, labeled)]
     found: dict[str, Question] = {}
-    skipped = 0
-    for source in sources:
-        for question in read(source, part, labeled):
-            before = found.setdefault(question.id, question)
-            skipped += before is not question
-            where = f'{source}: article "{question.title}", question {question.id} has'
-            require(
-                (asked(before), before.context) == (asked(question), question.context),
-                f"{where} the id of another one in a file before; give each its own.",
-            )
-            require(
-                bool(before.answers) == bool(question.answers),
-                f"{where} answers here or in a file before, but not in both; leave one out.",
-            )
+    for source, question in every:
+        before = found.setdefault(question.id, question)
+        where = f'{source}: article "{question.title}", question {question.id} has'
+        same = (asked(before), before.context) == (asked(question), question.context)
+        require(same, f"{where} the id of another one in a file before; give each its own.")
+        same = bool(before.answers) == bool(question.answers)
+        mend = "leave one out"
+        require(same, f"{where} answers here or in a file before, but not in both; {mend}.")
     questions = Examples(found.values())
-    questions.skipped = skipped
+    questions.skipped = len(every) - len(found)
     return questions
 
 
@@ -122,15 +114,13 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
     answer in its context counts, and a warning says where there are more. Raises InputError naming
     the line, counted as an editor does.
     """
-    (first, header), *rows = csv_rows(Path(path))
+    rows = csv_rows(path)
+    line, header = next(rows, (1, []))
     names = [name.strip(SPACE) for name in header]
-    check_columns(names, f"{path}, line {first}")
-    missing = [name for name in COLUMNS[: None if labeled else 2] if name not in names]
-    require(
-        not missing,
-        f"{path} has no column {' and no column '.join(missing)}: name the columns "
-        f"{', '.join(COLUMNS)} in its first row.",
-    )
+    check_columns(names, f"{path}, line {line}")
+    for name in COLUMNS[: None if labeled else 2]:
+        mend = f"name the columns {', '.join(COLUMNS)} in its first row"
+        require(name in names, f"{path} has no column {name}: {mend}.")
     unclear = []
     for line, cells in rows:
         where = f"{path}, line {line}"
@@ -141,25 +131,16 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
         )
         row = dict(zip(names, cells, strict=True))
         text, context = row.get("answer", ""), row["context"]
-        place = row.get("answer_start", "").strip(SPACE)
+        place = row.get("answer_start", "").strip(SPACE).removesuffix(".0")  # of spreadsheets
         if text and not place:
-            require(
-                visible(text) and text in context,
-                f"{where}: the answer {shown(text)} does not occur in its context; write it as "
-                "there.",
-            )
-            unclear += [line] if context.count(text) > 1 else []
+            mend = "does not occur in its context; write it as there"
+            require(text in context, f"{where}: the answer {shown(text)} {mend}.")
+            unclear += [line] * (context.count(text) > 1)
             place = str(context.index(text))
-        whole = WHOLE.fullmatch(place)
-        require(
-            whole or not text,
-            f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0.",
-        )
-        answers = (GoldAnswer(text, int(whole[1])),) if text and whole else ()
+        with reading(f"{where}, answer_start", "write a whole number, counted from 0"):
+            answers = (GoldAnswer(text, int(place)),) if text else ()
         texts = row.get("id") or where, row["question"], context, row.get("title", "")
-        question = Question(*texts, answers)
-        check(question, None)
-        yield question
+        yield checked(Question(*texts, answers))
     if unclear:
         warnings.warn(
             f"{path}: in {len(unclear):,} rows, such as that of line {unclear[0]}, the answer occurs "
@@ -169,74 +150,59 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
         )
 
 
-def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
+def csv_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """The line where each row begins, and its cells, without empty rows; the header first."""
     text = read_text(path, WANTED, translate=False)
     first = next(filter(visible, lines_of(text)), "")
     separator = max(",;\t", key=first.count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    rows = []
     begins = 1
     try:
         for cells in reader:
             if any(map(visible, cells)):
-                rows.append((begins, cells))
+                yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:
+        mend = "close its quotes, or give a whole .csv file"
         raise InputError(
-            f"{path}, line {begins}, cannot be read as a row of a table ({error}): close its quotes, "
-            "or give a whole .csv file."
+            f"{path}, line {begins}, is no row of a table ({error}): {mend}."
         ) from None
-    require(rows, f"{path} is empty: give a table with the columns {', '.join(COLUMNS)}.")
-    return rows
 
 
 def squad_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
     """The questions of a file. Raises InputError naming article, question and reason."""
     text = read_text(path, WANTED)
     with reading(f'{path} is no SQuAD file, with a list of articles under "data"', "give one"):
-        articles = a_list(parse_data(text)["data"])
-    for article in articles:
-        where = f"{path}: an article"
-        with reading(where, "give an object with title and paragraphs"):
+        articles = list(parse_data(text)["data"])
+    for number, article in enumerate(articles, start=1):
+        with reading(f"{path}: article {number} is not in SQuAD format"):
             title = article.get("title", "")
-            where = f'{path}: article "{title}"'
-        with reading(f"{where} is not in SQuAD format"):
-            entries = [
-                (paragraph["context"], entry)
-                for paragraph in a_list(article["paragraphs"])
-                for entry in a_list(paragraph["qas"])
-            ]
-        for context, entry in entries:
-            with reading(f"{where}, question {shown(entry)}, is not in SQuAD format", MEND):
-                question = Question(
-                    entry["id"],
-                    entry["question"],
-                    context,
-                    title,
-                    gold_answers(entry["answers"] if labeled else entry.get("answers", [])),
-                    gold_answers(entry.get("plausible_answers", [])),
-                    entry.get("category"),
-                )
-                check(question, entry.get("is_impossible") if labeled else None, f"{path}: ")
-            yield question
+            paragraphs = [(one["context"], list(one["qas"])) for one in article["paragraphs"]]
+        for context, entries in paragraphs:
+            for entry in entries:
+                where = f'{path}: article "{title}", question {shown(entry)}'
+                with reading(f"{where}, is not in SQuAD format", MEND):
+                    question = Question(
+                        entry["id"],
+                        entry["question"],
+                        context,
+                        title,
+                        gold_answers(entry["answers"] if labeled else entry.get("answers", [])),
+                        gold_answers(entry.get("plausible_answers", [])),
+                        entry.get("category"),
+                    )
+                    impossible = entry.get("is_impossible") if labeled else None
+                    yield checked(question, impossible, f"{path}: ")
 
 
 def gold_answers(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
     """The answers of a list in SQuAD format."""
-    return tuple(GoldAnswer(answer["text"], answer["answer_start"]) for answer in a_list(answers))
+    return tuple(GoldAnswer(answer["text"], answer["answer_start"]) for answer in answers)
 
 
-def a_list(value: object) -> list:
-    """The list itself. Raises TypeError for what Python would go through as if it were one."""
-    if not isinstance(value, list):
-        raise TypeError(f"{shown(value)} is no list")
-    return value
-
-
-def check(question: Question, impossible: bool | None, where: str = "") -> None:
-    """Raises InputError for what is no text, or empty, or half a character, for answers that are not
-    where they say, and for a label that contradicts them."""
+def checked(question: Question, impossible: bool | None = None, where: str = "") -> Question:
+    """The question. Raises InputError for what is no text, or empty, or half a character, for
+    answers that are not where they say, and for a label that contradicts them."""
     where = f'{where}article "{question.title}", question {question.id}'
     needed = {"id": question.id, "question": question.question, "context": question.context}
     check_text(f"{where}: a text", *needed.values(), question.title, question.category or "")
@@ -244,19 +210,19 @@ def check(question: Question, impossible: bool | None, where: str = "") -> None:
         require(visible(text), f"{where}: the {name} is empty; mend it.")
     for answer in (*question.answers, *question.plausible):
         check_text(f"{where}: an answer", answer.text)
-        require(type(answer.start) is int, f"{where}: answer_start is no whole number; mend it.")
-        end = answer.start + len(answer.text)
-        found = question.context[answer.start : end] if answer.start >= 0 else ""
-        wrong = f'at {answer.start} the context has "{found}", the answer is "{answer.text}"'
-        if found == answer.text:
-            wrong = f"the answer {shown(found)} holds no sign that can be seen"
-        fits = found == answer.text and visible(found)
-        require(fits, f"{where}: {wrong}; mend answer_start or text.")
+        start, text = answer.start, answer.text
+        whole = type(start) is int and start >= 0
+        require(whole, f"{where}: answer_start is no whole number; mend it.")
+        found = question.context[start : start + len(text)]
+        wrong = f'at {start} the context has "{found}", the answer is "{text}"'
+        require(found == text, f"{where}: {wrong}; mend answer_start or text.")
+        require(visible(text), f"{where}: the answer {shown(text)} holds no sign that can be seen.")
     require(
         impossible is None or impossible is not bool(question.answers),
         f"{where}: is_impossible is {shown(impossible)}, but it has {len(question.answers)} answers; "
         "mend one of them.",
     )
+    return question
 
 
 def check_ids(questions: Sequence[Question], where: str = "") -> None:
@@ -271,9 +237,7 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
         with reading(f"the set {name} is not in SQuAD format", "give one with answers"):
             texts = row["id"], row["question"], row["context"], row.get("title", "")
             answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
-            question = Question(*texts, tuple(GoldAnswer(*answer) for answer in answers))
-            check(question, None)
-        yield question
+            yield checked(Question(*texts, tuple(GoldAnswer(*answer) for answer in answers)))
 
 
 # --- writing ------------------------------------------------------------------------
@@ -299,10 +263,8 @@ def squad_format(questions: Iterable[Question], version: str) -> dict:
 
 
 def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
-    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all.
-
-    Raises InputError for half a character in a text, NoRoom when it cannot be written there.
-    """
+    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all. Raises
+    InputError for half a character in a text, NoRoom when it cannot be written there."""
     opener = OPENERS.get(Path(path).suffix, open)
     content = json.dumps(squad_format(questions, version), ensure_ascii=False)
     check_text("the title, the category or another text of a question", content)

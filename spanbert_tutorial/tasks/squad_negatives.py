@@ -105,10 +105,8 @@ def stretches(text: str) -> list[tuple[str, str, int]]:
 
 def by_overlap(question: Question, weights: WordWeights) -> list[tuple[float, str]]:
     """(overlap, sentence) of the context's sentences, the largest overlap first."""
-    pairs = [
-        (weights.overlap(question.question, sentence), sentence)
-        for sentence in split_sentences(question.context)
-    ]
+    sentences = split_sentences(question.context)
+    pairs = [(weights.overlap(question.question, sentence), sentence) for sentence in sentences]
     return sorted(pairs, key=lambda pair: -pair[0])
 
 
@@ -129,9 +127,8 @@ def lexical_guess(question: Question, weights: WordWeights) -> Guess:
 
 def wanted_kind(question: str) -> str:
     """The kind of answer that the question word asks for: `name`, `number`, or "" for any."""
-    if NUMBER_ASKED.search(question.lower()):
-        return "number"
-    return "name" if NAME_ASKED.search(question.lower()) else ""
+    asked = question.lower()
+    return "number" if NUMBER_ASKED.search(asked) else "name" if NAME_ASKED.search(asked) else ""
 
 
 def type_guess(question: Question, weights: WordWeights) -> Guess:
@@ -174,9 +171,7 @@ def picked(
 def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np.ndarray) -> float:
     """How often a question without an answer has higher null odds than one with an answer; ties
     count half. Raises InputError when one side is empty."""
-    require(
-        len(with_answer) and len(without),
-        "the AUC compares two groups: give at least one question of each.",
-    )
+    both = len(with_answer) and len(without)
+    require(both, "the AUC compares two groups: give at least one question of each.")
     difference = np.array(without, dtype=float)[:, None] - np.array(with_answer, dtype=float)
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())

@@ -22,9 +22,8 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares
-from spanbert_tutorial.tasks.tagging_files import Entity, LabeledText, read  # noqa: F401
+from spanbert_tutorial.tasks.tagging_files import Entity, LabeledText, placed_sentences, read  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
-from spanbert_tutorial.text.sentences import split_sentences
 
 PRESETS = {
     "small": FineTuning(epochs=4, batch_size=8, peak_learning_rate=3e-4, max_length=128),
@@ -35,16 +34,13 @@ PRESETS = {
 def labeled_sentences(document: dict) -> list[LabeledText]:
     """The sentences of a document of the almanac (`almanac.read`) with their entities."""
     sentences = []
-    begin = 0
-    for text in split_sentences(document["text"]):
-        end = begin + len(text)
+    for begin, text in placed_sentences(document["text"]):
         entities = [
             (start - begin, stop - begin, label)
             for start, stop, label, *_ in document["entities"]
-            if begin <= start < end
+            if begin <= start < begin + len(text)
         ]
         sentences.append((text, entities))
-        begin = end + 1
     return sentences
 
 
@@ -97,12 +93,8 @@ def entity_scores(
 
     An entity counts when both boundaries and the label are right; 0
     where a denominator is 0. gold, predicted: a row of tags for each
-    text. Raises InputError for rows that differ in length.
+    text.
     """
-    require(
-        [len(row) for row in gold] == [len(row) for row in predicted],
-        "gold and predicted tags differ in length: give one tag for each word of each text.",
-    )
     wanted, said = (
         {(text, *span) for text, tags in enumerate(rows) for span in spans(tags)}
         for rows in (gold, predicted)
@@ -131,18 +123,17 @@ class Words(NamedTuple):
     def parts(self, max_length: int) -> list["Words"]:
         """The text cut between words into inputs of at most `max_length` positions; a longer word
         keeps its first tokens."""
-        room = max_length - 2
-        ends = [*(self.positions[1:] - 1), len(self.ids) - 2]  # of each word, in tokens
+        ends = [*self.positions[1:], len(self.ids) - 1]  # of each word
         cuts = [0]
         for word, end in enumerate(ends):
-            if end - (self.positions[cuts[-1]] - 1) > room and word > cuts[-1]:
+            if end - self.positions[cuts[-1]] > max_length - 2 and word > cuts[-1]:
                 cuts.append(word)
         found = []
         for first, last in pairwise([*cuts, len(ends)]):
-            begin = self.positions[first] - 1
-            tokens = self.ids[1:-1][begin : ends[last - 1]][:room]
+            begin = self.positions[first]
+            tokens = self.ids[begin : min(ends[last - 1], begin + max_length - 2)]
             ids = np.concatenate([self.ids[:1], tokens, self.ids[-1:]])
-            places = self.positions[first:last] - begin
+            places = self.positions[first:last] - begin + 1
             found.append(Words(ids, np.zeros_like(ids), places, self.offsets[first:last]))
         return found
 
@@ -276,11 +267,10 @@ def score(
     said = {(row, *entity[:3]) for row, found in enumerate(predicted) for entity in found}
     require(gold, "no text names anything: give texts with entities.")
 
-    def of(some: set, given: set) -> dict[str, float]:
-        return shares(len(some & given), len(given), len(some))
-
-    def f1_of(label: str) -> float:
-        return of(*({one for one in side if one[3] == label} for side in (gold, said)))["f1"]
+    def of(*labels: str) -> dict[str, float]:
+        wanted, given = ({one for one in side if one[3] in labels} for side in (gold, said))
+        return shares(len(wanted & given), len(given), len(wanted))
 
     labels = sorted({one[3] for one in gold})
-    return {**of(gold, said), "labels": {label: f1_of(label) for label in labels}}
+    every = labels + [one[3] for one in said]
+    return {**of(*every), "labels": {label: of(label)["f1"] for label in labels}}

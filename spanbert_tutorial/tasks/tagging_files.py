@@ -11,10 +11,10 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import check_text, reading, require, shown
 from spanbert_tutorial.text.lines import (
-    OPENERS,
     SPACE,
     Examples,
     columns_of,
+    kind_of_file,
     lines_of,
     parse_data,
     read_text,
@@ -40,7 +40,7 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
     """
     texts = Examples()
     for path in map(Path, paths):
-        form = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
+        form = kind_of_file(path)
         before = len(texts)
         content = read_text(path, WANTED, translate=form != ".txt")
         if form == ".jsonl":
@@ -50,11 +50,9 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
         else:
             texts += column_texts(content, path, labeled)
         require(len(texts) > before, f"{path} holds no text: give a file with at least one.")
-    require(
-        not labeled or any(entities for _, entities in texts),
-        f"no text of {', '.join(map(str, paths))} names anything: give a file with tags, or use "
-        "`predict`.",
-    )
+    named = any(entities for _, entities in texts)
+    told = f"no text of {', '.join(map(str, paths))} names anything"
+    require(named or not labeled, f"{told}: give a file with tags, or use `predict`.")
     return texts
 
 
@@ -87,13 +85,10 @@ def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]
             end = 0
             for start, stop, label in entities:
                 check_text(f"{where}: a label", label)
-                require(
-                    type(start) is type(stop) is int
-                    and end <= start < stop <= len(text)
-                    and visible(text[start:stop]),
-                    f"{where}: the {label} from {shown(start)} to {shown(stop)} is outside of the text, "
-                    "empty, or overlaps another; mend it.",
-                )
+                fits = type(start) is type(stop) is int and end <= start < stop <= len(text)
+                wrong = f"{where}: the {label} from {shown(start)} to {shown(stop)} is outside of the text"
+                fits = fits and visible(text[start:stop])
+                require(fits, f"{wrong}, empty, or overlaps another; mend it.")
                 end = stop
         yield text, entities
 
@@ -112,10 +107,8 @@ def column_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledTex
             continue
         where = f"{path}, line {number}"
         cells = columns_of(line.strip(SPACE))
-        require(
-            len(cells) > 1 or not labeled,
-            f"{where}: one column; write a word and its tag, with a space or a tab between.",
-        )
+        mend = "write a word and its tag, with a space or a tab between"
+        require(len(cells) > 1 or not labeled, f"{where}: one column; {mend}.")
         tag = cells[-1] if labeled else "O"
         require(TAG.fullmatch(tag), f'{where}: "{tag}" is no tag: use O, B-label or I-label.')
         start = sum(map(len, words)) + len(words)

@@ -30,10 +30,7 @@ HEAD = "head."  # prefix of the names of a head's weights
 
 class Predictor:
     """A fine-tuned model, an encoder and a head, in use. facts: what else its folder has to say,
-    ready for JSON, such as labels.
-
-    A task gives its name, `opened`, and a method `predict(examples)`.
-    """
+    ready for JSON, such as labels. A task gives its name, `opened`, and `predict(examples)`."""
 
     task: ClassVar[str]  # on the command line
     collate: Callable[[Sequence[Any], int], dict[str, Tensor]] = staticmethod(stacked)
@@ -53,34 +50,20 @@ class Predictor:
 
     @classmethod
     def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
-        """Opens a folder that `save` wrote, in float32. tokenizer: where the vocabulary is, if not
-        there. No code of the checkpoint is run.
-
-        Raises InputError for a model of another task, and for weights or facts that do not fit.
-        """
-        folder = checkpoint_folder(source)
-        facts = read_config(folder).get("spanbert_tutorial")
-        facts = facts if isinstance(facts, dict) else {}
+        """Opens a folder that `save` wrote, in float32, and runs no code of it. tokenizer: where the
+        vocabulary is, if not there. Raises InputError for a model of another task, and for weights or
+        facts that do not fit."""
+        facts = read_facts(source)
         own = facts.pop("task", None)
-        require(
-            own == cls.task,
-            f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}: give a "
-            f"model of `python -m spanbert_tutorial finetune {cls.task}`.",
-        )
-        # the encoder warns of the head, which is read here
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            encoder = BertEncoder.from_huggingface(folder)
+        wrong = f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}"
+        mend = f"give a model of `python -m spanbert_tutorial finetune {cls.task}`"
+        require(own == cls.task, f"{wrong}: {mend}.")
+        encoder, head = read_parts(source, HEAD)
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, encoder)
         with reading(f"config.json of {source}", "copy the checkpoint again"):
             found = cls.opened(encoder, wordpiece, facts)
-        head = {
-            name.removeprefix(HEAD): weight.float()
-            for name, weight in read_weights(folder).items()
-            if name.startswith(HEAD)
-        }
-        check_head(found.head(), head, source)
-        found.model.load_state_dict(head, strict=False)
+        load_head(found.model, head, source)
         return found
 
     def head(self) -> dict[str, Tensor]:
@@ -89,11 +72,9 @@ class Predictor:
         return {name: weight for name, weight in state if not name.startswith("encoder.")}
 
     def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
-        """Writes a folder, whole or not at all, that `from_pretrained` opens. texts: further files
-        by name, such as README.md. Weights are stored in half precision.
-
-        Raises InputError if the folder exists, NoRoom if it cannot be written.
-        """
+        """Writes a folder, whole or not at all, that `from_pretrained` opens, with half-precision
+        weights. texts: further files by name, such as README.md. Raises InputError if it exists,
+        NoRoom if it cannot be written."""
         state = {f"{HEAD}{name}": weight for name, weight in self.head().items()}
         facts = {"task": self.task, **self.facts}
         write_half(folder, self.model.encoder, state, "BertModel", facts, self.wordpiece, texts)
@@ -110,22 +91,33 @@ class Predictor:
         return found
 
 
-def check_head(
-    expected: Mapping[str, Tensor], head: Mapping[str, Tensor], source: str | Path
-) -> None:
-    """Raises InputError naming weights that are missing, surplus or of another shape. source: for
-    the message."""
-    problems = [f"{name} is missing" for name in expected if name not in head]
-    problems += [f"{name} is surplus" for name in head if name not in expected]
-    problems += [
-        f"{name} has the shape {tuple(head[name].shape)} instead of {tuple(weight.shape)}"
-        for name, weight in expected.items()
-        if name in head and head[name].shape != weight.shape
-    ]
-    require(
-        not problems,
-        f"the head of {source} does not fit ({', '.join(problems[:3])}): copy the checkpoint again.",
-    )
+def read_facts(source: str | Path) -> dict[str, Any]:
+    """What the config of a checkpoint tells of its task."""
+    facts = read_config(checkpoint_folder(source)).get("spanbert_tutorial")
+    return facts if isinstance(facts, dict) else {}
+
+
+def read_parts(source: str | Path, prefix: str) -> tuple[BertEncoder, dict[str, Tensor]]:
+    """A checkpoint's encoder, and the weights with a prefix, without it."""
+    folder = checkpoint_folder(source)
+    weights = read_weights(folder).items()
+    head = {name.removeprefix(prefix): w.float() for name, w in weights if name.startswith(prefix)}
+    # the encoder warns of the head, which is read here
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return BertEncoder.from_huggingface(folder), head
+
+
+def load_head(model: nn.Module, head: Mapping[str, Tensor], source: str | Path) -> None:
+    """Gives a model all its weights but the encoder's. Raises InputError naming weights that are
+    missing, surplus or of another shape. source: for the message."""
+    try:
+        missing, surplus = model.load_state_dict(head, strict=False)
+        lacks = [name for name in missing if not name.startswith("encoder.")]
+        told = [f"{name} is missing" for name in lacks] + [f"{name} is surplus" for name in surplus]
+        wrong = ", ".join(told)
+    except RuntimeError as error:  # a shape
+        wrong = " ".join(str(error).split())
+    require(not wrong, f"the head of {source} does not fit ({wrong}): copy the checkpoint again.")
 
 
 def write_half(

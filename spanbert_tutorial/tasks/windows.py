@@ -60,9 +60,8 @@ def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
     check_text("the context", context)
     question_ids = wordpiece.encode(question)[:MAX_QUESTION_TOKENS]
     context_ids, offsets = wordpiece.encode_with_offsets(context)
-    mend = "is empty: write at least one word."
-    require(len(question_ids), f"the question {mend}")
-    require(len(context_ids), f"the context {mend}")
+    for name, ids in (("question", question_ids), ("context", context_ids)):
+        require(len(ids), f"the {name} is empty: write at least one word.")
     if wordpiece.strip_accents:
         # a stripped accent still belongs to its letter
         kinds = [*map(unicodedata.category, context), ""]
@@ -78,11 +77,8 @@ def window_ranges(tokens: int, room: int, doc_stride: int) -> list[tuple[int, in
     Each has at most `room` tokens and starts `doc_stride` after the
     one before.
     """
-    require(
-        room >= 1 and doc_stride >= 1,
-        f"windows of {room} context tokens every {doc_stride}: give at "
-        "least one token and a stride of 1.",
-    )
+    wrong = f"windows of {room} context tokens every {doc_stride}"
+    require(room >= 1 and doc_stride >= 1, f"{wrong}: give more.")
     # or tokens between two windows would be lost
     step = min(doc_stride, room)
     count = 1 + max(0, math.ceil((tokens - room) / step))
@@ -121,21 +117,16 @@ def windows(
     """
     question = encoded.question
     room = max_length - len(question) - 3  # [CLS] and two [SEP]
-    require(
-        room >= 1,
-        f"a question of {len(question)} tokens leaves no room for the "
-        f"context in {max_length} positions: ask a shorter question, or give a longer length.",
-    )
+    wrong = f"{len(question)} tokens of a question leave no room for the context in {max_length}"
+    require(room >= 1, f"{wrong}: ask a shorter question, or give a longer length.")
     ranges = window_ranges(len(encoded.context), room, doc_stride)
     winner = central_windows(ranges, len(encoded.context))
     special = {"cls_id": wordpiece.cls_id, "sep_id": wordpiece.sep_id}
     inputs = []
     for number, (start, end) in enumerate(ranges):
-        part = encoded.context[start:end]
-        ids, segments = frame(question, part, **special)
+        framed = frame(question, encoded.context[start:end], **special)
         central = winner[start:end] == number
-        first = len(question) + 2
-        inputs.append(Window(ids, segments, start, end, first, central))
+        inputs.append(Window(*framed, start, end, len(question) + 2, central))
     return inputs
 
 
