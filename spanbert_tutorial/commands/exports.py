@@ -28,15 +28,8 @@ from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, Questio
 
 # the parts of a model that the page runs
 HEADS = ("encoder.", "masked_language_model.", "boundary.", "boundaries.")
-SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "layer_norm_eps",
-)
+SIZES: tuple[str, ...] = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+SIZES += ("intermediate_size", "max_position_embeddings", "layer_norm_eps")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
