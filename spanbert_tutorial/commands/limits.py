@@ -39,7 +39,8 @@ def check(options: Mapping[str, Any]) -> None:
             end = "2^63 − 1" if high == 2**63 - 1 else f"{high:,}"
             require(low <= number <= high, f"{told}: give a whole number from {low:,} to {end}.")
         if name in BETWEEN:
-            low, high = BETWEEN[name]
-            require(low < number < high, f"{told}: give a number between {low:g} and {high:g}.")
+            above, below = BETWEEN[name]
+            within = above < number < below
+            require(within, f"{told}: give a number between {above:g} and {below:g}.")
         if name == "threshold":
             require(not math.isnan(number), f"{told}: give a number.")
