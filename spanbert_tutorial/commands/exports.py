@@ -159,7 +159,7 @@ def fill(
     if not rows:
         return hidden, logits
     boundary = cast(SpanBoundaryObjective, model.boundary)
-    targets = BoundaryTargets(*rows, rows[0])  # logits need no labels
+    targets = BoundaryTargets._make((*rows, rows[0]))  # logits need no labels
     return hidden, logits, boundary(hidden, targets)
 
 
