@@ -7,15 +7,13 @@ after GPT-2.
 """
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import regex
 from tokenizers import ByteLevelBPETokenizer
 
-from spanbert_tutorial.errors import check_text, require
+from spanbert_tutorial.errors import check_text
 
 Pair = tuple[str, str]
 
@@ -97,64 +95,12 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
     return learned
 
 
-class ByteBPE:
-    """A vocabulary of byte tokens and its encoder. `vocabulary[i]` is the token with id i, written
-    in characters; `ids` the way back; `merges` are in the order in which they were learned."""
-
-    def __init__(
-        self, vocabulary: dict[str, int], merges: Sequence[Pair]
-    ) -> None:
-        """vocabulary: token → id."""
-        self.ids = vocabulary
-        self.merges = list(merges)
-        self.vocabulary = sorted(vocabulary, key=vocabulary.__getitem__)
-        self.rank = {pair: i for i, pair in enumerate(self.merges)}
-
-    @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int) -> "ByteBPE":
-        """A vocabulary of at most `vocab_size` tokens by the library's trainer; its merges are
-        those of `learn_merges`. The bytes have the first 256 ids."""
-        wrong = f"{vocab_size} tokens cannot hold the 256 bytes"
-        require(
-            vocab_size >= 256, f"{wrong}: give a larger vocabulary."
-        )
-        library = ByteLevelBPETokenizer()
-        how = {"min_frequency": 1, "show_progress": False}
-        library.train_from_iterator(texts, vocab_size, **how)
-        model = json.loads(library.to_str())["model"]
-        return cls(model["vocab"], [*map(tuple, model["merges"])])
-
-    def __len__(self) -> int:
-        return len(self.vocabulary)
-
-    def split_chunk(self, chunk: str) -> tuple[str, ...]:
-        """The tokens of one chunk: its bytes, then the oldest merge that fits, until none does."""
-        tokens = tuple(written(chunk))
-        while known := self.rank.keys() & zip(
-            tokens, tokens[1:], strict=False
-        ):
-            oldest = min(known, key=self.rank.__getitem__)
-            tokens = merge_pair(tokens, oldest)
-        return tokens
-
-    def split(self, text: str) -> list[str]:
-        """The tokens of a text. Raises InputError for half a character."""
-        pieces = map(self.split_chunk, chunks(text))
-        return [token for piece in pieces for token in piece]
-
-    def encode(self, text: str) -> np.ndarray:
-        """Ids of a text, int64 [n]. Raises InputError for half a character."""
-        ids = [self.ids[token] for token in self.split(text)]
-        return np.array(ids, dtype=np.int64)
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of the tokens; bytes that are no UTF-8, such as half of a character, become
-        `�`. Raises InputError for an id that the vocabulary does not have."""
-        ids = list(ids)
-        fits = all(0 <= i < len(self) for i in ids)
-        mend = "decode with the vocabulary that encoded"
-        require(fits, f"an id is outside 0 to {len(self) - 1}: {mend}.")
-        byte_of = {char: i for i, char in byte_characters().items()}
-        written = "".join(self.vocabulary[i] for i in ids)
-        text = bytes(byte_of[char] for char in written)
-        return text.decode("utf-8", errors="replace")
+def byte_level_tokenizer(
+    texts: Iterable[str], vocab_size: int
+) -> ByteLevelBPETokenizer:
+    """The library's tokenizer with at most `vocab_size` tokens: the 256 bytes, then the merges of
+    `learn_merges`, but fast."""
+    tokenizer = ByteLevelBPETokenizer()
+    how = {"min_frequency": 1, "show_progress": False}
+    tokenizer.train_from_iterator(texts, vocab_size, **how)
+    return tokenizer

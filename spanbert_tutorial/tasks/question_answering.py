@@ -327,11 +327,10 @@ class QuestionAnswerer:
             for span in spans[:n_best]:
                 start, end = int(encoded.offsets[span.first, 0]), int(encoded.offsets[span.last, 1])
                 best.append(Answer(context[start:end], start, end, span.score, null_score))
-            score = best[0].score if best else -np.inf
-            if not best or null_score - score > threshold:
-                yield Answer("", 0, 0, score, null_score, tuple(best))
-            else:
-                yield replace(best[0], n_best=tuple(best))
+            first = best[0] if best else Answer("", 0, 0, -np.inf, null_score)
+            if null_score - first.score > threshold:
+                first = Answer("", 0, 0, first.score, null_score)
+            yield replace(first, n_best=tuple(best))
 
     def candidates(
         self, pairs: Pairs, batch_size: int = 32, n_best: int = 1
