@@ -10,75 +10,55 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from spanbert_tutorial.commands import (
-    export,
-    inspect_text,
-    limits,
-    predict,
-    pretrain,
-    squad,
-    tasks,
-)
+from spanbert_tutorial.commands import limits
 from spanbert_tutorial.errors import InputError, one_line
 
 TRACEBACK = "--traceback"  # accepted anywhere
 
 
 class Command(NamedTuple):
-    """A command: its help text, its options, and the function that runs it."""
+    """A command: its help text, its module in `commands/`, which takes seconds to import, and the
+    function there that runs it; `add_NAME_options`, or else `add_options`, adds its options."""
 
     help: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], None]
+    module: str
+    function: str
 
 
 COMMANDS = {
     "inspect": Command(
         "look at data before training: at a text (tokens, how many are unknown, the loss of "
         "baselines without context) or at the files of a task",
-        inspect_text.add_options,
-        inspect_text.inspect_data,
+        "inspect_text",
+        "inspect_data",
     ),
     "pretrain": Command(
-        "pre-train a model; without options, a tiny SpanBERT on the almanac",
-        pretrain.add_options,
-        pretrain.pretrain,
+        "pre-train a model; without options, a tiny SpanBERT on the almanac", "pretrain", "pretrain"
     ),
     "finetune": Command(
-        "fine-tune a checkpoint on a task; finetune --help lists the tasks",
-        tasks.add_finetune_options,
-        tasks.finetune,
+        "fine-tune a checkpoint on a task; finetune --help lists the tasks", "tasks", "finetune"
     ),
-    "evaluate": Command(
-        "score a fine-tuned model on a task", tasks.add_evaluate_options, tasks.evaluate
-    ),
+    "evaluate": Command("score a fine-tuned model on a task", "tasks", "evaluate"),
     "predict": Command(
         "predict for labeled or unlabeled files or plain text; predict --help lists the tasks",
-        predict.add_options,
-        predict.predict,
+        "predict",
+        "predict",
     ),
-    "answer": Command(
-        "answer a question about a text file", squad.add_answer_options, squad.answer
-    ),
+    "answer": Command("answer a question about a text file", "squad", "answer"),
     "make-questions": Command(
         "generate questions from text with hand-written rules, to fine-tune on first",
-        squad.add_make_options,
-        squad.make_questions,
+        "squad",
+        "make_questions",
     ),
     "export": Command(
         "write a model for a web page or for ONNX; export KIND --help lists the options",
-        export.add_options,
-        export.export,
+        "exports",
+        "export",
     ),
-}
-# commands that are no longer here → where they are
-MOVED = {
-    "experiment": "python -m research NAME",
-    "almanac": "python -m research almanac --output FOLDER",
 }
 
 
@@ -103,8 +83,9 @@ def program() -> str:
     return script if called.startswith(script) else "python -m spanbert_tutorial"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options of all commands."""
+def parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The options of all commands, or of the chosen one alone, without the imports of the
+    others."""
     top = Parser(
         prog=program(),
         description="Pre-train BERT and SpanBERT, fine-tune them and answer questions.",
@@ -114,7 +95,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         description = f"{command.help[0].upper()}{command.help[1:]}."
-        command.add_options(commands.add_parser(name, help=command.help, description=description))
+        options = commands.add_parser(name, help=command.help, description=description)
+        if chosen in (None, name):
+            module = import_module(f"spanbert_tutorial.commands.{command.module}")
+            own = f"add_{command.function}_options"
+            getattr(module, own if hasattr(module, own) else "add_options")(options)
+            options.set_defaults(run=getattr(module, command.function))
     return top
 
 
@@ -126,22 +112,19 @@ def main(arguments: list[str] | None = None) -> int:
         # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = print_warning
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in given if word != TRACEBACK]
     try:
-        if words and words[0] in MOVED:
-            raise InputError(
-                f'"{words[0]}" has moved: run `{MOVED[words[0]]}` in a clone of the repository.'
-            )
-        options = parser().parse_args([word for word in words if word != TRACEBACK])
+        options = parser(words[0] if words else "").parse_args(words)
         limits.check(vars(options))
-        COMMANDS[options.command].run(options)
+        options.run(options)
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
     except KeyboardInterrupt as stop:
         how = "continue with the same command and --resume"
         print(f"{stop}: {how}." if str(stop) else "Stopped.", file=sys.stderr)
         return 130
     except Exception as error:
-        if TRACEBACK in words:
+        if TRACEBACK in given:
             traceback.print_exc()
         sentence, code = described(error)
         print(f"error: {one_line(sentence)}", file=sys.stderr)

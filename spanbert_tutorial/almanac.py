@@ -44,14 +44,13 @@ def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
     return found
 
 
-def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> dict:
+def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> dict[str, float]:
     """Count-based control: how often is a masked name guessed, from frequency and from context?
 
     Each mention of the label in `test` is masked in turn. `frequency` guesses the name most
     frequent in `train`. `sentence` and `document` guess the name that most often shared a training
     document with the other entities of the masked sentence or document (each count divided by the
-    documents that hold that entity). The masked name's other mentions are never context. Keys with
-    `unseen_` count only names that stand nowhere else in their document.
+    documents that hold that entity). The masked name's other mentions are never context.
     """
     together: dict[str, Counter[str]] = defaultdict(Counter)
     known: Counter[str] = Counter()
@@ -72,28 +71,13 @@ def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> d
                 scores[name] += count / known[companion]
         return max(scores, key=lambda name: (scores[name], name)) if scores else most_frequent
 
-    hits: Counter[str] = Counter()
+    right = []
     for document in test:
-        sentences = sentence_entities(document)
-        mentions = Counter(entity for sentence in sentences for _, entity in sentence)
-        for sentence in sentences:
-            for _, name in [pair for pair in sentence if pair[0] == label]:
-                near = {entity for _, entity in sentence} - {name}
-                right = {
-                    "mentions": 1,
-                    "frequency": name == most_frequent,
-                    "sentence": name == guess(near),
-                    "document": name == guess(set(mentions) - {name}),
-                }
-                hits.update(right)
-                hits.update(
-                    {f"unseen_{key}": value for key, value in right.items() if mentions[name] == 1}
-                )
-    total = {"": hits["mentions"], "unseen_": hits["unseen_mentions"]}
-    return {
-        prefix + key: hits[prefix + key]
-        if key == "mentions"
-        else hits[prefix + key] / max(total[prefix], 1)
-        for prefix in total
-        for key in ("mentions", "frequency", "sentence", "document")
-    }
+        whole = {entity for *_, entity in document["entities"]}
+        for sentence in sentence_entities(document):
+            near = {entity for _, entity in sentence}
+            for name in [entity for kind, entity in sentence if kind == label]:
+                guesses = most_frequent, guess(near - {name}), guess(whole - {name})
+                right.append([name == one for one in guesses])
+    shares = np.mean(right, axis=0).tolist()
+    return dict(zip(("frequency", "sentence", "document"), shares, strict=True))

@@ -1,14 +1,10 @@
 """The exception for bad input, its one special kind, and what many rooms check alike."""
 
-import errno
 import json
 import math
-import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 LONGEST = 300  # characters of a message; of one that lists names of weights, twice as many
@@ -114,14 +110,3 @@ def shown(value: object) -> str:
         return without_middle(repr(value), VALUE)
     except (RecursionError, ValueError):
         return f"a value of the kind {type(value).__name__}"
-
-
-def regular_file(path: str | Path) -> Path:
-    """The path, once it is known for a file that has an end: opening a pipe would wait for ever,
-    and a device may have no end. Raises OSError for anything else, and where there is nothing."""
-    kind = os.stat(path).st_mode
-    if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(kind):
-        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
-    return Path(path)

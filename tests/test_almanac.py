@@ -106,7 +106,6 @@ def test_a_masked_name_is_inferred_better_from_context_than_from_frequency(recor
     result = almanac.name_inference(train, test, label)
     assert result["document"] - result["frequency"] > margin
     assert result["sentence"] - result["frequency"] > margin
-    assert result["unseen_sentence"] - result["unseen_frequency"] > 0.15
 
 
 def test_name_inference_on_three_documents_by_hand():
@@ -125,9 +124,4 @@ def test_name_inference_on_three_documents_by_hand():
     ]
     test = [document(("TOWN", "Oak"), ("RIVER", "Tarn"))]
     result = almanac.name_inference(train, test, "TOWN")
-    assert (result["mentions"], result["frequency"], result["sentence"], result["document"]) == (
-        1,
-        0,
-        1,
-        1,
-    )
+    assert result == {"frequency": 0, "sentence": 1, "document": 1}

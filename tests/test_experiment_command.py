@@ -76,13 +76,6 @@ def test_a_stop_says_that_the_same_command_goes_on(tmp_path, monkeypatch, capsys
     assert "the same command continues" in said and "--resume" not in said
 
 
-@pytest.mark.parametrize("words", [["experiment", "token_vs_span"], ["almanac", "--output", "x"]])
-def test_a_command_that_moved_says_where_it_went(words, capsys):
-    assert command(words) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "python -m research" in said
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_a_help(name, capsys):
     with pytest.raises(SystemExit) as end:

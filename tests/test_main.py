@@ -1,7 +1,6 @@
 """The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad
 input."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,16 +49,10 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, corpus, tm
     code, out, err = run(capsys, line, *SMALL)
     assert (code, err) == (0, "")
     assert "Unigram entropy" in out and "Held out, span masking" in out and str(output) in out
-    said = re.search(
-        r"Held out, span masking.*frequency alone ([\d.]+), frequency by position ([\d.]+)", out
-    )
+    reached = [line.strip() for line in out.splitlines() if line.startswith(("Held out", "  SBO "))]
     card = (output / "README.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"^- span masking: (.*)$", card, re.MULTILINE)
-    figures = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
-    for name, value in zip(("frequency", "by_position"), said.groups(), strict=True):
-        assert abs(figures[name] - float(value)) < 0.006
-    assert ("sbo_by_position" in figures) == ("sbo" in figures) == ("sbo" in objective)
-    assert ("  SBO " in out and "per target" in out) == ("sbo" in objective)
+    assert reached and all(f"- {line}" in card for line in reached)
+    assert ("  SBO " in out and "per target (frequency alone " in out) == ("sbo" in objective)
     assert {path.name for path in output.iterdir()} == FILES
     from transformers import AutoTokenizer, BertModel
 

@@ -50,31 +50,30 @@ def same(one: dict, other: dict) -> bool:
 
 
 def test_parts_take_turns_by_their_shares(text, three):
-    turns = runs.data_of(three, text).batches(np.random.default_rng(0))
+    turns = runs.batches_of(three, text)
     taken = []
     for _ in islice(turns, 40):
         taken.append(turns.last)
     assert Counter(taken) == {"mlm+nsp": 10, "span+sbo": 20, "mlm-wholeword": 10}
     for start in range(0, 40, 4):  # and never far from them on the way
         assert Counter(taken[start : start + 4])["span+sbo"] == 2
-    halves = runs.data_of(RUN, text).batches(np.random.default_rng(0))
+    halves = runs.batches_of(RUN, text)
     assert [halves.last for _ in islice(halves, 4)] == ["mlm", "span+sbo"] * 2
 
 
 def test_the_parts_read_every_block_once_an_epoch(text):
     """Each part goes through the text by itself: no half of it is left to the other."""
-    data = runs.data_of(RUN, text)
-    turns = data.batches(np.random.default_rng(0))
+    turns = runs.batches_of(RUN, text)
     epoch = len(turns.parts["mlm"].order)
     seen = {"mlm": 0, "span+sbo": 0}
     for batch in islice(turns, 2 * epoch):
         seen[turns.last] += int(batch["attention_mask"].sum())
-    assert set(seen.values()) == {int(data.parts["mlm"].lengths().sum())}
+    assert set(seen.values()) == {int(turns.parts["mlm"].data.lengths().sum())}
 
 
 @pytest.mark.parametrize("stop", [0, 1, 7, 30])
 def test_going_on_gives_the_same_batches(text, three, stop):
-    one, other = (runs.data_of(three, text).batches(np.random.default_rng(seed)) for seed in (1, 2))
+    one, other = (runs.batches_of(replace(three, seed=seed), text) for seed in (1, 2))
     list(islice(one, stop))
     other.load_state_dict(one.state_dict())
     assert all(same(*pair) for pair in islice(zip(one, other, strict=False), 20))
@@ -83,7 +82,7 @@ def test_going_on_gives_the_same_batches(text, three, stop):
 def test_two_processes_see_the_batches_of_one(text, three, monkeypatch):
     from spanbert_tutorial.pretraining import batches as module
 
-    whole = list(islice(runs.data_of(three, text).batches(np.random.default_rng(0)), 8))
+    whole = list(islice(runs.batches_of(three, text), 8))
 
     class Two:
         num_processes = 2
@@ -94,8 +93,7 @@ def test_two_processes_see_the_batches_of_one(text, three, monkeypatch):
     halves = []
     for index in (0, 1):
         monkeypatch.setattr(module, "processes", lambda index=index: Two(index))
-        data = runs.data_of(three, text)
-        halves.append(list(islice(data.batches(np.random.default_rng(0)), 8)))
+        halves.append(list(islice(runs.batches_of(three, text), 8)))
     for batch, first, second in zip(whole, *halves, strict=True):
         joined = torch.cat([first["input_ids"], second["input_ids"]])
         assert torch.equal(joined, torch.cat([batch["input_ids"][0::2], batch["input_ids"][1::2]]))
@@ -105,7 +103,7 @@ def test_every_weight_gets_a_gradient_from_each_part(text, three):
     """Several processes wait for the gradient of each weight, also in the turn of an objective that
     has no use for it."""
     model = runs.new_model(three, text).train()
-    turns = runs.data_of(three, text).batches(np.random.default_rng(0))
+    turns = runs.batches_of(three, text)
     for batch in islice(turns, 4):
         model.zero_grad()
         model(batch)["loss"].backward()
@@ -116,7 +114,7 @@ def test_every_weight_gets_a_gradient_from_each_part(text, three):
 
 def test_a_head_without_a_turn_does_not_change_the_loss(text, three):
     model = runs.new_model(three, text)
-    batch = next(runs.data_of(three, text).batches(np.random.default_rng(0)))
+    batch = next(runs.batches_of(three, text))
     assert torch.equal(model.train()(batch)["loss"], model.eval()(batch)["loss"])
 
 
@@ -155,7 +153,7 @@ def test_a_checkpoint_of_a_mixture_has_all_heads(text, tmp_path):
     [
         ({"mlm": 1}, "at least two objectives"),
         ({"mlm": 1, "spans": 1}, '"spans" is unknown'),
-        ({"mlm": float("nan"), "span": 1}, "the share of mlm is nan"),
+        ({"mlm": float("nan"), "span": 1}, "the weight of mlm is nan"),
     ],
 )
 def test_a_wrong_mixture_is_refused(shares, message):

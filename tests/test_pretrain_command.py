@@ -93,7 +93,7 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
         return measured(model, run, text, most, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr("spanbert_tutorial.pretraining.evaluation.held_out_metrics", stop)
+        patch.setattr("spanbert_tutorial.commands.pretrain.held_out_metrics", stop)
         code, _, err = run(capsys, *given)
     assert code == 130
     assert err == "Stopped: continue with the same command and --resume.\n"

@@ -16,7 +16,7 @@ import pytest
 from test_span_masking import Trace, broken_words, fixture
 
 from spanbert_tutorial.bert.masking import word_sizes
-from spanbert_tutorial.spanbert import span_masking_batch
+from spanbert_tutorial.spanbert import span_masking, span_masking_batch
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 
 PAPER = SpanMasking()
@@ -43,8 +43,8 @@ def mask(masked, sizes, first, end, left):
     return left, True
 
 
-def cumulated(masking):
-    return np.cumsum(clipped_geometric(masking.p, masking.max_words))
+def law_of(masking):
+    return clipped_geometric(masking.p, masking.max_words)
 
 
 def plain(masking, word_starts, lengths, spans, more, rng):
@@ -70,7 +70,7 @@ def plain(masking, word_starts, lengths, spans, more, rng):
         rows.append((masked, sizes, left))
         words_before += len(sizes) + (length < word_starts.shape[1])
     for row, (masked, sizes, left) in enumerate(rows):
-        span_masking_batch.more_words(masked, sizes, left, cumulated(masking), rng)
+        span_masking.mask_words(sizes, left, law_of(masking), rng, masked)
         selected[row, : lengths[row]] = np.repeat(masked, sizes)
     return selected
 
@@ -88,7 +88,7 @@ def plain_released(masking, word_starts, lengths, spans, rng):
                 for token in range(begins[first], begins[end]):
                     if left and not selected[row, token]:
                         selected[row, token], left = True, left - 1
-        span_masking_batch.more_tokens(selected[row, :length], sizes, left, cumulated(masking), rng)
+        span_masking.mask_tokens(sizes, left, law_of(masking), rng, selected[row, :length])
         words_before += len(sizes) + (length < word_starts.shape[1])
     return selected
 

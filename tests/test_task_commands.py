@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from test_main import run
 
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.commands.tasks import TASKS, Parts, Task
+from spanbert_tutorial.commands.tasks import TASKS, Task
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.tagging import Tagger
@@ -21,8 +21,8 @@ TINY = data_path("checkpoints", "spanbert-tiny")
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
     own = stranger_task
-    parts = Parts(own.read, own.Labeller, own.fine_tune, own.PRESETS, own.score)
-    task = Task("a label for a sentence", "sentence", "files of lines", lambda: parts)
+    told = "a label for a sentence", "sentence", "files of lines"
+    task = Task(*told, own.read, own.Labeller, own.fine_tune, own.PRESETS, own.score)
     monkeypatch.setitem(TASKS, "labels", task)
 
 

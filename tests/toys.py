@@ -9,7 +9,7 @@ from torch import nn
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining.batches import MixedData, PretrainingData
+from spanbert_tutorial.pretraining.batches import Interleaved, PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective, objective_or_mixture
@@ -90,7 +90,7 @@ def batches_of(name: str, seed: int = 1):
     if name in OBJECTIVES:
         return data_of(objective).batches(np.random.default_rng(seed))
     parts = {part: data_of(row) for part, row in objective.parts.items()}
-    return MixedData(parts, objective.shares).batches(np.random.default_rng(seed))
+    return Interleaved(parts, objective.weights, np.random.default_rng(seed))
 
 
 def model_of(name: str, dropout: float = 0.0) -> PretrainingModel:

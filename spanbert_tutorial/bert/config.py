@@ -3,11 +3,10 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
-from spanbert_tutorial.errors import InputError, is_number, require, shown
+from spanbert_tutorial.errors import is_number, require, shown
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as
 # BERT does.
@@ -53,23 +52,18 @@ class EncoderConfig:
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             if field.type is int:
-                least, most = int(name != "pad_token_id"), LARGEST
-                if name == "num_hidden_layers":
-                    most = 1_000  # more than anybody has trained
-                require(
-                    type(value) is int and least <= value <= most,
-                    f"{name} is {shown(value)}: give a whole number of at least {least}, at most "
-                    f"{most:,}.",
-                )
+                least = int(name != "pad_token_id")
+                most = 1_000 if name == "num_hidden_layers" else LARGEST
+                told = f"give a whole number of at least {least}, at most {most:,}"
+                known = type(value) is int and least <= value <= most
+                require(known, f"{name} is {shown(value)}: {told}.")
             if field.type is float:
-                require(
-                    is_number(value) and 0 <= value < 1,
-                    f"{name} is {shown(value)}: give a number from 0 up to, not including, 1.",
-                )
+                known = is_number(value) and 0 <= value < 1
+                told = "give a number from 0 up to, not including, 1"
+                require(known, f"{name} is {shown(value)}: {told}.")
         require(
             self.pad_token_id < self.vocab_size,
-            f"pad_token_id {self.pad_token_id} is no id of {self.vocab_size:,} tokens: give a "
-            "smaller one.",
+            f"pad_token_id {self.pad_token_id} is no id of {self.vocab_size:,} tokens: give less.",
         )
         require(
             self.hidden_size % self.num_attention_heads == 0,
@@ -87,24 +81,12 @@ class EncoderConfig:
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any
         field."""
-        require(
-            isinstance(name, str) and name in PRESETS,
-            f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}.",
-        )
-        known = [field.name for field in fields(cls)]
-        for key in changes:
-            near = get_close_matches(key, known, n=3) or [*known[:3], "…"]
-            require(
-                key in known,
-                f"{shown(key)} is not a field of {cls.__name__}: use {', '.join(near)}.",
-            )
+        known = f"choose one of {', '.join(PRESETS)}"
+        require(name in PRESETS, f"there is no size {shown(name)}: {known}.")
         layers, width, heads = PRESETS[name]
-        settings: dict[str, Any] = {
-            "intermediate_size": 4 * changes.get("hidden_size", width),
-            "num_hidden_layers": layers,
-            "hidden_size": width,
-            "num_attention_heads": heads,
-        }
+        settings: dict[str, Any] = {"num_hidden_layers": layers, "hidden_size": width}
+        settings |= {"num_attention_heads": heads}
+        settings |= {"intermediate_size": 4 * changes.get("hidden_size", width)}
         return cls(**settings | changes)
 
     tiny = functools.partialmethod(preset, "tiny")
@@ -120,7 +102,6 @@ class EncoderConfig:
         transformers."""
         settings = encoder_settings(mapping, cls.layout)
         for name in SIZES:
-            if name not in settings:
-                raise InputError(f"the config lacks {name}: add it to config.json.")
+            require(name in settings, f"the config lacks {name}: add it to config.json.")
         known = [field.name for field in fields(cls)]
         return cls(**{name: settings[name] for name in known if name in settings})

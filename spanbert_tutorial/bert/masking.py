@@ -8,7 +8,7 @@ so are never masked.
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -60,12 +60,11 @@ class MaskingScheme:
             is_number(self.mask_ratio) and 0 <= self.mask_ratio <= 1,
             f"mask_ratio is {shown(self.mask_ratio)}, but a ratio lies between 0 and 1: try 0.15.",
         )
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(field.default, bool):
-                known = isinstance(value, bool)
-                told = f"{field.name} is {shown(value)}"
-                require(known, f"{told}: give True or False.")
+        complete = getattr(self, "complete_words", True)
+        require(
+            isinstance(complete, bool),
+            f"complete_words is {shown(complete)}: give True or False.",
+        )
 
     def budget(self, tokens: int) -> int:
         """⌈mask_ratio · tokens⌉. The ratio is the decimal that one
@@ -233,32 +232,19 @@ def check_generator(rng: object) -> None:
 
 def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
     """Raises InputError unless lengths [B] fit blocks [B,n]."""
-    whole = lengths.dtype.kind in "iu" or not lengths.size
     require(
-        lengths.shape == shape[:1] and whole,
-        f"lengths has shape {lengths.shape} and type {lengths.dtype}: "
-        f"give {shape[0]} whole numbers, one a row.",
-    )
-    require(
-        ((lengths >= 0) & (lengths <= shape[1])).all(),
-        f"lengths {lengths.tolist()} must lie between 0 and {shape[1]}.",
+        lengths.shape == shape[:1] and (lengths <= shape[1]).all(),
+        f"lengths {shown(lengths.tolist())} do not fit blocks of shape {shape}: give one a row.",
     )
 
 
 def check_masked(masked: np.ndarray, ids: np.ndarray) -> None:
-    """Raises InputError unless masked is bool and ids are whole
-    numbers of the same shape."""
+    """Raises InputError unless masked is bool, with ids' shape."""
     require(
-        masked.dtype == bool or not masked.size,
-        f"masked holds {masked.dtype}: give True where a token is masked, else False.",
-    )
-    require(
-        ids.dtype.kind in "iu" or not ids.size,
-        f"ids holds {ids.dtype}: give whole numbers.",
-    )
-    require(
-        ids.shape == masked.shape,
-        f"ids has shape {ids.shape} and masked {masked.shape}: they must be the same.",
+        masked.shape == ids.shape
+        and (masked.dtype == bool or not masked.size),
+        f"masked has shape {masked.shape} and type {masked.dtype}: give "
+        f"bool of shape {ids.shape}, True where a token is masked.",
     )
 
 
@@ -274,14 +260,11 @@ def check_corruption(
     check_generator(rng)
     check_masked(masked, ids)
     require(
-        unit in ("span", "token"),
-        f'unit is {shown(unit)}: use "span" or "token".',
-    )
-    require(
-        np.ndim(random_ids) == 1 and len(random_ids),
-        f"random_ids has shape {np.shape(random_ids)}: give a flat array of token ids, not empty.",
-    )
-    require(
-        min(probs) >= 0 and sum(probs) <= 1 + 1e-9,
-        f"probs are {shown(probs)}: give those of [MASK] and of random tokens, together at most 1.",
+        unit in ("span", "token")
+        and np.ndim(random_ids) == 1
+        and len(random_ids)
+        and min(probs) >= 0
+        and sum(probs) <= 1 + 1e-9,
+        f'unit is {shown(unit)} and probs {shown(probs)}: give "span" or "token", probs of '
+        "together at most 1, and random_ids as a flat list.",
     )

@@ -116,35 +116,23 @@ def check_inputs(
 ) -> Tensor | None:
     """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits
     together. Raises InputError where it does not."""
-    given = {"input_ids": input_ids, "token_type_ids": token_type_ids}
-    for name, tensor in {**given, "attention_mask": attention_mask}.items():
-        require(
-            tensor is None or isinstance(tensor, Tensor),
-            f"{name} is a {type(tensor).__name__}: give a tensor, such as torch.tensor([[2, 7, 3]]).",
-        )
-    require(
-        input_ids.dim() == 2 and 0 not in input_ids.shape,
-        f"input_ids have the shape {tuple(input_ids.shape)}: give a batch [B,n], a row a sequence.",
-    )
+    check_values("input_ids", input_ids, None, config.vocab_size)
     shape = input_ids.shape
     require(
         shape[1] <= config.longest,
-        f"a sequence of {shape[1]} tokens is longer than {config.longest} "
-        "(max_position_embeddings): cut it, or split it into several.",
+        f"a sequence of {shape[1]} tokens is longer than {config.longest}: cut it, or split it.",
     )
-    check_values("input_ids", input_ids, shape, config.vocab_size)
-    check_values("token_type_ids", token_type_ids, shape, config.type_vocab_size)
+    if token_type_ids is not None:
+        check_values("token_type_ids", token_type_ids, shape, config.type_vocab_size)
     if attention_mask is None:
         return None
-    square = attention_mask.dim() > 2
+    square = getattr(attention_mask, "ndim", 2) > 2
     wanted = torch.Size([*shape, shape[1]]) if square else shape
     check_values("attention_mask", attention_mask, wanted, 2)
     mask = attention_mask.bool()
     if may_look(mask):
-        require(
-            mask.any(dim=-1).all(),
-            "a row of attention_mask is all 0: every row needs a token to look at.",
-        )
+        told = "a row of attention_mask is all 0: every row needs a token to look at."
+        require(mask.any(dim=-1).all(), told)
         if mask.all():
             return None  # nothing is hidden, and no mask is faster
     return mask[:, None] if square else mask[:, None, None, :]
@@ -156,23 +144,24 @@ def may_look(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int) -> None:
-    """Raises InputError unless the tensor has that shape and holds whole numbers below `size`."""
-    if tensor is None:
-        return
+def check_values(name: str, tensor: Tensor, shape: torch.Size | None, size: int) -> None:
+    """Raises InputError unless the tensor has that shape (None: any [B,n]) and holds whole numbers
+    below `size`; a mask may have any type."""
+    require(
+        isinstance(tensor, Tensor),
+        f"{name} is a {type(tensor).__name__}: give a tensor, such as torch.tensor([[2, 7, 3]]).",
+    )
+    fits = tensor.dim() == 2 and tensor.numel() if shape is None else tensor.shape == shape
+    wanted = "a batch [B,n], a row a sequence" if shape is None else f"the wanted {tuple(shape)}"
+    require(fits, f"{name}: shape {tuple(tensor.shape)}: give {wanted}.")
     require(
         name == "attention_mask" or tensor.dtype in (torch.int64, torch.int32),
-        f"{name} have the type {tensor.dtype}: give whole numbers (torch.long)"
-        f"{'; a mask is the attention_mask' if tensor.dtype == torch.bool else ''}.",
-    )
-    require(
-        tensor.shape == shape,
-        f"{name}: shape {tuple(tensor.shape)}, wanted {tuple(shape)}: they must be equal.",
+        f"{name} have the type {tensor.dtype}: give torch.long (a mask is the attention_mask).",
     )
     if may_look(tensor):
-        kind = "the vocabulary of this model" if name == "input_ids" else "these values only"
-        for value in (tensor.min().item(), tensor.max().item()):
-            require(
-                0 <= value < size,
-                f"{name}: the value {shown(value)} is outside 0 to {size - 1}; take {kind}.",
-            )
+        low, high = tensor.min().item(), tensor.max().item()
+        require(
+            0 <= low <= high < size,
+            f"{name}: the value {shown(low if low < 0 else high)} is outside 0 to {size - 1}; take "
+            f"{'the vocabulary of this model' if name == 'input_ids' else 'these values only'}.",
+        )

@@ -48,6 +48,7 @@ class Pairs:
     truncated: int
     borrowed_truncated: int
     alone: int
+    wrong: str = "NotNext"  # what label 1 means
 
     @property
     def report(self) -> str:
@@ -56,20 +57,10 @@ class Pairs:
         not_next = (self.labels == NOT_NEXT).mean()
         return (
             f"{len(self.labels):,} pairs, {both.sum():,} tokens, mean "
-            f"length {both.mean():.1f}, {not_next:.1%} NotNext "
+            f"length {both.mean():.1f}, {not_next:.1%} {self.wrong} "
             f"({self.alone:,} without a next sentence); cut away to fit: "
             f"{self.truncated:,} tokens, and {self.borrowed_truncated:,} of borrowed text"
         )
-
-
-class OrderPairs(Pairs):
-    """Pairs with labels of sentence order prediction."""
-
-    @property
-    def report(self) -> str:
-        """Counts, for the one who trains."""
-        swapped = (self.labels == SWAPPED).mean()
-        return f"{len(self.labels):,} pairs, {swapped:.1%} swapped; left out: {self.alone:,} alone"
 
 
 def sentence_pairs(
@@ -112,18 +103,15 @@ def sentence_pairs(
 def check_pairs(documents: int, max_tokens: int) -> None:
     """Raises InputError where no pair can be made."""
     require(
-        documents > 1,
-        "next sentence prediction draws from other documents: give at least two documents.",
-    )
-    require(
-        max_tokens > 1,
-        f"a pair of {max_tokens} tokens has no two segments: give at least 2.",
+        documents > 1 and max_tokens > 1,
+        "next sentence prediction draws from other documents: give at least two documents, and "
+        "pairs of at least 2 tokens.",
     )
 
 
 def sentence_order_pairs(
     corpus: EncodedCorpus, max_tokens: int, rng: Generator
-) -> OrderPairs:
+) -> Pairs:
     """Two neighboring segments, with probability 1/2 swapped.
 
     Chunks, splits and trimming are those of `sentence_pairs`, so only
@@ -152,7 +140,7 @@ def sentence_order_pairs(
     )
     table = np.array(rows).reshape(-1, 5)
     columns = table[:, 0:2], table[:, 2:4], table[:, 4]
-    return OrderPairs(*columns, int(trimmed), 0, alone)
+    return Pairs(*columns, int(trimmed), 0, alone, "swapped")
 
 
 def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:

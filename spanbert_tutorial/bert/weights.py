@@ -6,6 +6,7 @@ bring their own.
 
 import os
 import re
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import InputError, parse_json, regular_file, require, shown
+from spanbert_tutorial.errors import InputError, parse_json, require, shown
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -81,14 +82,10 @@ def to_huggingface_names(
     """The encoder's state dict under transformers' names, `prefix` in front of each ("bert." beside
     heads). Raises InputError for a name that is not in the table."""
     table = dict(layout.pairs)
-    renamed = {}
-    for name, tensor in state.items():
-        other = _translate(name, table)
-        require(
-            other, f"{name!r} is not a weight of this encoder: take the encoder's own state_dict()."
-        )
-        renamed[f"{prefix}{other}"] = tensor
-    return renamed
+    renamed = {name: _translate(name, table) for name in state}
+    for name, other in renamed.items():
+        require(other, f"{name!r} is not a weight of this encoder: take its own state_dict().")
+    return {f"{prefix}{renamed[name]}": tensor for name, tensor in state.items()}
 
 
 def from_huggingface_names(
@@ -128,14 +125,13 @@ def check_weights(
     """Compares the weights read with the `wanted` ones; returns the names of the known heads beside
     them. A missing, unknown or wrongly shaped weight raises InputError under transformers' name."""
     kind = layout.kind.upper()
-    for name, tensor in wanted.items():
-        (there,) = to_huggingface_names({name: tensor}, layout=layout)
-        require(
-            name in ours, f"{source} lacks the weight {there}: take a complete {kind} checkpoint."
-        )
+    for (name, tensor), there in zip(
+        wanted.items(), to_huggingface_names(wanted, layout=layout), strict=True
+    ):
+        require(name in ours, f"{source} lacks the weight {there}: take a whole {kind} checkpoint.")
         require(
             ours[name].shape == tensor.shape,
-            f"{source} has {there} as {tuple(ours[name].shape)}, its config asks for "
+            f"{source} has {there} as {tuple(ours[name].shape)}, its config as "
             f"{tuple(tensor.shape)}: use the config.json that belongs to the weights.",
         )
     surplus = {name: weight for name, weight in ours.items() if name not in wanted}
@@ -143,7 +139,7 @@ def check_weights(
     heads = set()
     for name in others:
         bare = name.removeprefix(f"{layout.kind}.")
-        fitting = [one for one in layout.heads if bare == one or bare.startswith(f"{one}.")]
+        fitting = [one for one in layout.heads if f"{bare}.".startswith(f"{one}.")]
         heads.update(fitting[:1])
         unknown += [] if fitting else [name]
     require(
@@ -160,10 +156,7 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     path = Path(path_or_name)
     if os.path.isdir(path):
         return path
-    require(
-        not os.path.lexists(path),
-        f"{path} is a file: give the folder that holds config.json and the weights.",
-    )
+    require(not os.path.lexists(path), f"{path} is a file: give the folder of the checkpoint.")
     require(
         isinstance(path_or_name, str) and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path_or_name),
         f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.",
@@ -186,27 +179,23 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
         ) from error
 
 
-BROKEN_OFF = {"IncompleteSnapshotError", "RemoteProtocolError", "ReadError", "XetDownloadError"}
+# what an error of the hub's client says → "(what is wrong): what to do"
+HUB_TROUBLES = {
+    "429 (Client|Too)": "(HTTP 429, too many requests from this address): wait some minutes and "
+    "try again",
+    "IncompleteSnapshot|RemoteProtocolError|ReadError|XetDownload|Consistency check failed": "(the "
+    "download broke off): try again with a network",
+    "OfflineModeIsEnabled": "(HF_HUB_OFFLINE is set): unset it, or load the model once with a "
+    "network",
+    "RepositoryNotFoundError": "(no public model has this name): check the spelling",
+}
 
 
 def hub_trouble(error: BaseException) -> str:
-    """What an error of the hub's client, or one that caused it, means for the reader: "(what is
-    wrong): what to do"."""
-    chain: list[BaseException | None] = [error]
-    while chain[-1] is not None:
-        chain.append(chain[-1].__cause__ or chain[-1].__context__)
-    # by name, because not every release of the client has all of them
-    kinds = {kind.__name__ for one in chain for kind in type(one).__mro__}
-    responses = [getattr(one, "response", None) for one in chain]
-    if 429 in [getattr(response, "status_code", None) for response in responses]:
-        return "(HTTP 429, too many requests from this address): wait some minutes and try again"
-    if kinds & BROKEN_OFF or "Consistency check failed" in str(error):
-        return "(the download broke off): try again with a network"
-    if "OfflineModeIsEnabled" in kinds:
-        return "(HF_HUB_OFFLINE is set): unset it, or load the model once with a network"
-    if "RepositoryNotFoundError" in kinds:
-        return "(no public model has this name): check the spelling"
-    return f"({type(error).__name__}): check the name and the network"
+    """What an error of the hub's client, or one that caused it, means for the reader."""
+    said = "".join(traceback.format_exception(error, limit=0))  # of all that caused it
+    known = [told for sign, told in HUB_TROUBLES.items() if re.search(sign, said)]
+    return known[0] if known else f"({type(error).__name__}): check the name and the network"
 
 
 def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
@@ -225,16 +214,15 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     """Content of such a file of the folder. Raises InputError when it is missing or not a JSON
     object."""
     file = folder / name
+    require(file.exists(), f"{file} is missing: put the model's {name} beside its weights.")
     try:
-        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{file} is missing: put the model's {name} beside its weights."
-        ) from error
+        content = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = None
-    wrong = "cannot be read as JSON" if content is None else "does not hold a JSON object"
-    require(isinstance(content, dict), f"{file} {wrong}: take the file of the original model.")
+    require(
+        isinstance(content, dict),
+        f"{file} cannot be read as a JSON object: take the file of the original model.",
+    )
     return content
 
 
@@ -242,17 +230,17 @@ def weight_files(folder: Path) -> list[Path]:
     """The file of the weights, or all of them where an index says that they are split. Raises
     InputError when there is none."""
     for name in WEIGHT_FILES:
+        index = f"{name}.index.json"
         if os.path.lexists(folder / name):
             return [folder / name]
-        if (folder / f"{name}.index.json").is_file():
-            index = read_config(folder, f"{name}.index.json")
-            parts = index.get("weight_map")
-            parts = parts if isinstance(parts, dict) else {}
+        if (folder / index).is_file():
+            parts = read_config(folder, index).get("weight_map")
+            names = set(map(str, parts.values())) if isinstance(parts, dict) else set()
             require(
-                parts and all(Path(str(p)).name == p for p in parts.values()),
-                f"{folder / name}.index.json names no files beside it: download it again.",
+                names and all(Path(part).name == part for part in names),
+                f"{folder / index} names no files beside it: download it again.",
             )
-            return sorted(folder / part for part in set(parts.values()))
+            return sorted(folder / part for part in names)
     raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there.")
 
 
@@ -268,31 +256,21 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
     state: dict[str, Tensor] = {}
     for file in weight_files(folder):
+        told = f"{file} is missing, which the index beside it names: download it again."
+        require(os.path.lexists(file), told)
         try:
-            regular_file(file)
-            part = (
-                load_file(file)
-                if file.suffix == ".safetensors"
-                else torch.load(file, map_location="cpu", weights_only=True)
-            )
-        except FileNotFoundError as error:
-            raise InputError(
-                f"{file} is missing, which the index beside it names: download it again."
-            ) from error
-        except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+            safe = file.suffix == ".safetensors"
+            part = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+        except Exception as error:  # damaged bytes fail in many ways
             raise InputError(
                 f"{file} cannot be read as weights ({type(error).__name__}): download it again."
             ) from error
-        whole = isinstance(part, dict) and all(
-            isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in part.items()
-        )
         require(
-            whole and part,
+            part and isinstance(part, dict) and all(isinstance(w, Tensor) for w in part.values()),
             f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
         )
         state |= {
-            name.replace("_orig_mod.", ""): plain(name, tensor, file)
-            for name, tensor in part.items()
+            str(k).replace("_orig_mod.", ""): plain(str(k), w, file) for k, w in part.items()
         }
     if all(map(WRAPPERS.match, state)):
         return {WRAPPERS.sub("", name): w for name, w in state.items()}
@@ -302,21 +280,16 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 def plain(name: str, weight: Tensor, file: Path) -> Tensor:
     """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
     Buffers of ids may hold whole numbers. Raises InputError for other kinds, such as complex,
-    quantized, 8-bit or sparse ones, and for one that claims more numbers than the file has."""
+    quantized, 8-bit or sparse ones."""
     ids = name.endswith("_ids") and not weight.is_floating_point()
     require(
-        weight.layout is torch.strided
-        and not weight.is_nested
-        and weight.device.type == "cpu"
-        and weight.untyped_storage().nbytes() >= weight.numel() * weight.element_size()
-        and (ids or weight.dtype in FLOATS),
+        weight.layout is torch.strided and (ids or weight.dtype in FLOATS),
         f"{file} has {name} as {weight.dtype} ({weight.layout}): save it dense, as float32.",
     )
-    if ids:
-        return weight
-    weight = weight.detach().to(torch.float32 if weight.dtype == torch.float64 else weight.dtype)
+    if weight.dtype == torch.float64:
+        weight = weight.float()
     require(
         weight.isfinite().all(),
         f"{file} has numbers in {name} that are not finite in float32: take the file of before.",
     )
-    return weight
+    return weight.detach()

@@ -9,9 +9,12 @@ unless you ask for lower case.
 import json
 import math
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +22,13 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import (
-    InputError,
-    check_text,
-    parse_json,
-    regular_file,
-    require,
-    shown,
-)
+from spanbert_tutorial.errors import InputError, check_text, parse_json, require, shown
+from spanbert_tutorial.text.lines import read_text
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LEARNED = 1_000  # characters of the longest word that tokens are learned from
-CHINESE_BLOCKS = [
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-]
+CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)]
+CHINESE_BLOCKS += [(0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 
 
 # --- words, tokens, merges ----------------------------------------------------------
@@ -45,13 +37,7 @@ CHINESE_BLOCKS = [
 def is_punctuation(character: str) -> bool:
     """True for every ASCII sign that is neither letter, digit nor space, and for Unicode's P
     categories."""
-    ascii_sign = (
-        character.isascii()
-        and character.isprintable()
-        and not character.isalnum()
-        and character != " "
-    )
-    return ascii_sign or unicodedata.category(character).startswith("P")
+    return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def is_chinese(character: str) -> bool:
@@ -206,10 +192,7 @@ def learn_merges(
 def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """The tokens of a word after the merges, one after the other: how BPE encodes. WordPiece uses
     `split_word`."""
-    tokens = single_tokens(word)
-    for pair in merges:
-        tokens = merge_pair(tokens, pair)
-    return tokens
+    return reduce(merge_pair, merges, single_tokens(word))
 
 
 # --- on the library: the tokenizer that the rest of the project uses ----------------
@@ -245,12 +228,9 @@ def without_endless_words(text: str) -> str:
 def common_characters(texts: Sequence[str]) -> list[str]:
     """The characters that are not space, the commonest first (ties: the lower code first): 1,000,
     and of the others those that make up a millionth of the text."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(text)
-    found = sorted(
-        filter(split_words, counts), key=lambda character: (-counts[character], character)
-    )
+    counts = Counter(chain.from_iterable(texts))
+    found = [character for character in counts if split_words(character)]
+    found.sort(key=lambda character: (-counts[character], character))
     rare = counts.total() / 1_000_000
     return found[:1_000] + [character for character in found[1_000:] if counts[character] >= rare]
 
@@ -290,14 +270,14 @@ class WordPiece:
         missing = ", ".join(special for special in SPECIALS if special not in vocabulary)
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
         check_text("a token of the vocabulary", *vocabulary)
-        whole = all(type(number) is int for number in vocabulary.values())
         require(
-            whole and sorted(vocabulary.values()) == list(range(len(vocabulary))),
+            set(map(type, vocabulary.values())) == {int}
+            and sorted(vocabulary.values()) == list(range(len(vocabulary))),
             "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
-        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
-            known = isinstance(setting, bool | None)
-            require(known, f"{name} is {shown(setting)}: write true or false.")
+        for setting in (lowercase, strip_accents):
+            told = f"lowercase or strip_accents is {shown(setting)}: write true or false."
+            require(isinstance(setting, bool | None), told)
         self.lowercase = bool(lowercase)
         self.strip_accents = self.lowercase if strip_accents is None else strip_accents
         self.library = library or bert_tokenizer(vocabulary, self.lowercase, self.strip_accents)
@@ -311,27 +291,13 @@ class WordPiece:
         """Reads BERT's `vocab.txt` (one token a line, the line number is the id) or a checkpoint's
         `tokenizer.json`."""
         path = Path(path)
-        try:
-            text = regular_file(path).read_text(encoding="utf-8")
-            text = text.removeprefix("\ufeff")  # a mark that some editors put in front
-        except FileNotFoundError:
-            raise InputError(
-                f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json."
-            ) from None
-        except UnicodeDecodeError as error:
-            wrong = f"the vocabulary {path} is not UTF-8 at byte {error.start:,}"
-            raise InputError(f"{wrong}: convert it to UTF-8.") from None
-        except OSError as error:
-            raise InputError(
-                f"the vocabulary {path} cannot be read ({error.strerror}): give a vocab.txt."
-            ) from None
+        text = read_text(path, "a vocab.txt or a tokenizer.json")
         if path.suffix == ".json":
             return cls.from_tokenizer_json(path, text)
-        tokens = text.rstrip("\r\n").replace("\r\n", "\n").split("\n")
+        tokens = text.rstrip("\n").split("\n")
         require(
             not all("\t" in token for token in tokens),
-            f"the lines of the vocabulary {path} hold a tab and a second column: leave only the "
-            "tokens.",
+            f"the vocabulary {path} has a tab and a second column: leave only the tokens.",
         )
         vocabulary = {token: i for i, token in enumerate(tokens)}
         repeated = len(tokens) - len(vocabulary)
@@ -373,8 +339,7 @@ class WordPiece:
         how = settings["normalizer"]
         require(
             how and how["type"] == "BertNormalizer",
-            f"tokenizer_config.json sets {', '.join(told)}, but the normalizer of tokenizer.json is "
-            "not BERT's: take these settings out, or put that normalizer there.",
+            f"it sets {', '.join(told)}, and tokenizer.json has no normalizer of BERT: remove that.",
         )
         names = {
             "do_lower_case": "lowercase",
@@ -402,13 +367,10 @@ class WordPiece:
         The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result
         is used as WordPiece. Raises InputError when not even the single characters fit.
         """
-        # Of characters equally common the trainer keeps any; it numbers tokens such as ##a in the
-        # order in which it happens to meet them, and breaks ties by these numbers. So the
-        # characters are chosen here, a first pass collects their tokens, and the second is told the
-        # numbers.
-        require(
-            not isinstance(texts, str), "texts is one string: give a list of texts, such as [text]."
-        )
+        # Of characters equally common the trainer keeps any, and ties are broken by the numbers of
+        # tokens such as ##a, which it gives as it meets them. So the characters are chosen here, a
+        # first pass collects their tokens, and the second is told the numbers.
+        require(not isinstance(texts, str), "texts is one string: give a list, such as [text].")
         texts = [without_endless_words(text) for text in texts]
         characters = common_characters(texts)
         singles = learn_tokens(texts, SPECIALS, characters, 0)
@@ -417,14 +379,11 @@ class WordPiece:
             surplus = max(1, (len(singles) - vocab_size) // 2)
             del characters[max(1_000, len(characters) - surplus) :]
             singles = learn_tokens(texts, SPECIALS, characters, 0)
-        first = SPECIALS + sorted(
-            token for token in singles if token.startswith("##") and len(token) == 3
+        require(
+            vocab_size >= len(singles),
+            f"{vocab_size} tokens cannot hold {len(singles)} characters: give a larger vocabulary.",
         )
-        if vocab_size < len(singles):
-            raise InputError(
-                f"{vocab_size} tokens cannot hold {len(singles)} characters: give a larger "
-                f"vocabulary."
-            )
+        first = SPECIALS + sorted(t for t in singles if t.startswith("##") and len(t) == 3)
         return cls(learn_tokens(texts, first, characters, vocab_size))
 
     def __len__(self) -> int:
@@ -441,17 +400,14 @@ class WordPiece:
         int64 [n, 2]. Raises InputError for half a character."""
         check_text("the text", text)
         encoding = self.library.encode(text, add_special_tokens=False)
-        return np.array(encoding.ids, dtype=np.int64), np.array(
-            encoding.offsets, dtype=np.int64
-        ).reshape(-1, 2)
+        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        return np.array(encoding.ids, dtype=np.int64), offsets
 
     def encode_many(self, texts: list[str]) -> list[list[int]]:
         """Ids of many texts at once, on all cores. Raises InputError for half a character."""
         check_text("a text", *texts)
-        return [
-            encoding.ids
-            for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)
-        ]
+        found = self.library.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in found]
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:
         """bool, same shape as `ids`: True where a token begins a word."""
@@ -460,12 +416,10 @@ class WordPiece:
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The tokens with these ids; of an id that only the model has, as where its table is larger
         than the vocabulary, `[id 2000]`. Raises InputError for a negative one."""
-        found = []
-        for i in ids:
-            require(i >= 0, f"no token has the id {i}: ids begin with 0.")
-            known = i < len(self.vocabulary)
-            found.append(self.vocabulary[i] if known else f"[id {i}]")
-        return found
+        found = list(ids)
+        lowest = min(found, default=0)
+        require(lowest >= 0, f"no token has the id {lowest}: ids begin with 0.")
+        return [self.vocabulary[i] if i < len(self) else f"[id {i}]" for i in found]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text: tokens joined to words, no space before closing punctuation."""
@@ -477,11 +431,8 @@ class WordPiece:
         folder = Path(folder)
         # not by the library's own `save`, which tells a full disk by an Exception of no kind
         (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
-        settings = {
-            "tokenizer_class": "BertTokenizer",
-            "do_lower_case": self.lowercase,
-            "model_max_length": 512,
-        }
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase}
+        settings |= {"model_max_length": 512}
         settings |= {f"{special[1:-1].lower()}_token": special for special in SPECIALS}
         if self.strip_accents != self.lowercase:
             settings["strip_accents"] = self.strip_accents

@@ -1,10 +1,11 @@
-"""A trained model for other programs: a script with 8-bit weights for a web page, or an ONNX file.
-Chapter: `book/workshop/try_it`.
+"""`export web` and `export onnx`: a trained model as a script with 8-bit weights for a web page, or
+as an ONNX file. Chapter: `book/workshop/try_it`.
 
 `book_assets/model.js` runs the model of the script; ONNX Runtime, and others that read its format,
 the one of the file. Shapes: B batch, n sequence, H hidden, V vocabulary, t targets.
 """
 
+import argparse
 import base64
 import json
 import logging
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import whole_file
+from spanbert_tutorial.engine.files import whole_file, write_text
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -35,6 +36,37 @@ SIZES = (
     "max_position_embeddings",
     "layer_norm_eps",
 )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+    for kind, told, description in (
+        ("web", "a script with the model for a web page", "Write a script with 8-bit weights. A "
+         "page that loads it together with book_assets/model.js can run the model."),
+        ("onnx", "a file for ONNX Runtime", "Write an ONNX file of the encoder with its heads. "
+         "Needs the packages onnx and onnxscript."),
+    ):  # fmt: skip
+        add = kinds.add_parser(kind, help=told, description=description).add_argument
+        source = "a model from pretrain or finetune squad: a folder or a hub name"
+        add("checkpoint", metavar="CHECKPOINT", help=source)
+        add("--output", required=True, metavar="FILE", help="new file to write")
+        if kind == "web":
+            exact = "32-bit weights, the same numbers as in PyTorch, in a file four times as large"
+            add("--float", action="store_true", dest="exact", help=exact)
+            above = "for question answering: give no answer if null score − score is above this"
+            add("--threshold", type=float, metavar="ODDS", help=above)
+
+
+def export(options: argparse.Namespace) -> None:
+    """Writes the file, completely or not at all, and prints where it is."""
+    output, source = check_output(options.output), options.checkpoint
+    if options.kind == "web":
+        name = Path(source).absolute().name  # the last part of the folder or hub name
+        write_text(output, web_script(source, name, options.exact, options.threshold))
+        print(f'A page finds the model as SPANBERT_WEIGHTS["{name}"].')
+    else:
+        print("\n".join(write_onnx(source, output)))
+    print(f"The model is in {output}.")
 
 
 def open_model(
@@ -88,8 +120,7 @@ def web_script(
     model, wordpiece, max_length = open_model(source)
     require(
         not (wordpiece.lowercase or wordpiece.strip_accents),
-        f"{source} has a vocabulary in lower case or without accents, but the page's WordPiece "
-        "keeps both: give a cased model.",
+        f"{source} has an uncased vocabulary, which no page can read: give a cased model.",
     )
     answers = isinstance(model, QuestionAnsweringModel)
     unasked = threshold is None or answers
@@ -154,14 +185,13 @@ class AnsweringGraph(nn.Module):
         return self.model.scores(batch | {"attention_mask": attention_mask.bool()})
 
 
-def write_onnx(source: str | Path, output: str | Path) -> list[str]:
+def write_onnx(source: str | Path, output: Path) -> list[str]:
     """Writes a model as an ONNX file, completely or not at all. Returns lines that name its inputs
     and outputs.
 
     Raises InputError for a checkpoint of another kind, and if the packages that write the format
     are missing.
     """
-    output = check_output(output)
     try:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
@@ -170,10 +200,9 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
         raise InputError(told) from None
     model, *_ = open_model(source)
     # Any values will do, but each input needs its own tensor: torch would merge equal ones.
-    inputs = {
-        name: (torch.ones(2, 7, dtype=torch.long), "B n")
-        for name in ("input_ids", "token_type_ids", "attention_mask")
-    }
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    inputs = {name: torch.ones(2, 7, dtype=torch.long) for name in names}
+    shapes = dict.fromkeys(names, "B n")
     outputs = {"start_scores": "B n", "end_scores": "B n"}
     graph: nn.Module
     if isinstance(model, QuestionAnsweringModel):
@@ -182,47 +211,30 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
         graph = FillingGraph(model)
         outputs = {"hidden": "B n H", "logits": "B n V"}
         if hasattr(model, "boundary"):
-            inputs |= {
-                f"boundary_{name}": (torch.zeros(3, dtype=torch.long), "t")
-                for name in BoundaryTargets._fields[:-1]
-            }
+            rows = [f"boundary_{name}" for name in BoundaryTargets._fields[:-1]]
+            inputs |= {name: torch.zeros(3, dtype=torch.long) for name in rows}
+            shapes |= dict.fromkeys(rows, "t")
             outputs["boundary_logits"] = "t V"
-    program = exported(graph.eval(), inputs, outputs)
-    with whole_file(output) as part:
-        program.save(part, external_data=False)
-    return [
-        f"inputs (int64): {described({name: shape for name, (_, shape) in inputs.items()})}",
-        f"outputs (float32): {described(outputs)}",
-    ]
-
-
-def described(tensors: dict[str, str]) -> str:
-    return ", ".join(f"{name} [{','.join(shape.split())}]" for name, shape in tensors.items())
-
-
-def exported(
-    graph: nn.Module, inputs: dict[str, tuple[Tensor, str]], outputs: dict[str, str]
-) -> "torch.onnx.ONNXProgram":
-    """torch's `ONNXProgram` of a module. Dimensions named by a letter may have any size."""
-    dimensions = [
-        {i: letter for i, letter in enumerate(shape.split()) if letter.isalpha()}
-        for _, shape in inputs.values()
-    ]
-    # from the fourth on, the inputs are a tuple: `*rows` of FillingGraph
-    shapes: tuple = tuple(dimensions[:3])
-    if len(dimensions) > 3:
-        shapes = (*shapes, tuple(dimensions[3:]))
+    dimensions = [dict(enumerate(shape.split())) for shape in shapes.values()]  # of any size
+    dynamic: tuple = tuple(dimensions[:3])
+    if len(dimensions) > 3:  # a tuple: `*rows` of FillingGraph
+        dynamic = (*dynamic, tuple(dimensions[3:]))
     # otherwise it complains about other packages that are not installed
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
         program = torch.onnx.export(
-            graph,
-            tuple(tensor for tensor, _ in inputs.values()),
+            graph.eval(),
+            tuple(inputs.values()),
             dynamo=True,
             verbose=False,
             input_names=[*inputs],
             output_names=[*outputs],
-            dynamic_shapes=shapes,
+            dynamic_shapes=dynamic,
         )
     assert program is not None  # None without dynamo
-    return program
+    with whole_file(output) as part:
+        program.save(part, external_data=False)
+    return [
+        f"{kind}: " + ", ".join(f"{name} [{','.join(s.split())}]" for name, s in tensors.items())
+        for kind, tensors in (("inputs (int64)", shapes), ("outputs (float32)", outputs))
+    ]

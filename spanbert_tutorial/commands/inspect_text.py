@@ -11,9 +11,12 @@ from pathlib import Path
 
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, add_text_options, describe
 from spanbert_tutorial.commands.run_state import encoded_text
-from spanbert_tutorial.commands.tasks import TASKS, examples_in_words, read
+from spanbert_tutorial.commands.tasks import TASKS, examples_in_words, reading
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import require
+from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+from spanbert_tutorial.pretraining.evaluation import baseline_losses
+from spanbert_tutorial.pretraining.presets import Run
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,41 +48,33 @@ PREVIEWS = 2  # examples to look at
 
 def inspect_task(options: argparse.Namespace) -> None:
     """Reads the files as `finetune` does, and prints their counts and the first examples."""
-    from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
-
     task = TASKS[options.task]
     require(options.data, "--task needs --data: give the files of the task.")
     for name, meaning in task.reading.items():
         given = getattr(options, name) is not None
         require(given, f"--task {options.task} needs --{name}: give {meaning}.")
-    examples = read(options, task)
+    examples = task.read(*options.data, **reading(options, task))
     wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    settings = task.parts().presets["small"]
-    max_length = options.max_length or settings.max_length
-    settings = replace(settings, max_length=max_length)
+    settings = task.presets["small"]
+    settings = replace(settings, max_length=options.max_length or settings.max_length)
     print(examples_in_words(examples, task, wordpiece, settings)[1])
     for number, example in enumerate(examples[:PREVIEWS], start=1):
-        name = f"{task.unit.capitalize()} {number}"
-        if preview := task.parts().preview:
-            tokens, label = preview(example, wordpiece, max_length)
-            print(f"{name}: {' '.join(tokens)}\n  label: {label}")
-        else:
-            print(f"{name}: {example}")
+        said = str(example)
+        if task.preview:
+            tokens, label = task.preview(example, wordpiece, settings.max_length)
+            said = f"{' '.join(tokens)}\n  label: {label}"
+        print(f"{task.unit.capitalize()} {number}: {said}")
     print(
-        f"Inputs of at most {max_length} tokens; vocabulary: "
+        f"Inputs of at most {settings.max_length} tokens; vocabulary: "
         f"{options.vocabulary or 'that of bert-mini (give your own with --vocabulary)'}."
     )
 
 
 def inspect_text(options: argparse.Namespace) -> None:
     """Encodes the text for a moment, keeps nothing."""
-    from spanbert_tutorial.pretraining.evaluation import baseline_losses
-    from spanbert_tutorial.pretraining.presets import Run
-
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
     run = Run(objective="span")
-    if options.max_length is not None:
-        run = replace(run, max_length=options.max_length)
+    run = replace(run, max_length=options.max_length or run.max_length)
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))
         describe(options.corpus, text, run.max_length)

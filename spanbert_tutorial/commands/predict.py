@@ -13,9 +13,14 @@ from typing import Any
 
 from spanbert_tutorial.commands import squad
 from spanbert_tutorial.commands.previews import plural
-from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
+from spanbert_tutorial.commands.tasks import TASKS, add_tasks
 from spanbert_tutorial.engine.files import write_text, writing
+from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
+from spanbert_tutorial.pretraining.checkpoints import check_output
+from spanbert_tutorial.tasks import coreference, sentence_files, tagging_files
+from spanbert_tutorial.tasks.relation_files import marked_places, read_one
+from spanbert_tutorial.tasks.squad_files import Question, read_several
 from spanbert_tutorial.text.lines import kind_of_file, read_text
 
 Row = dict[str, Any]
@@ -29,14 +34,10 @@ PLAIN = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
-    for name in ROWS:
-        task = TASKS[name]
-        description = f"Predict: {task.help}. Labels may be missing; those there are not looked at."
-        options = tasks.add_parser(name, help=task.help, description=description)
+    does = "Predict, also where labels are missing; those there are not looked at"
+    for name, task, options in add_tasks(parser, does, ROWS):
         add = options.add_argument
         add("--model", required=True, help="fine-tuned model: a folder or a hub name")
-        add("--vocabulary", help="its vocabulary, if it is not in that folder")
         add("--data", nargs="+", required=True, help=f"{task.data}{PLAIN.get(name, '')}")
         add("--output", required=True, help="file to write, a line of JSON for each example")
         if name == "squad":
@@ -44,13 +45,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             add("--threshold", type=float, default=0.0, help="as of `answer`")
             add("--n-best", type=int, default=1, help="how many answers to list (default: 1)")
             add("--max-answer-length", type=int, help=squad.LONGEST_ANSWER)
-        add_reading_options(options, task)
 
 
 def predict(options: argparse.Namespace) -> None:
     """Reads the data, writes a line for each example, and says how many."""
-    from spanbert_tutorial.pretraining.checkpoints import check_output
-
     output = check_output(options.output)
     rows = list(ROWS[options.task](options))
     with writing(output):
@@ -68,13 +66,10 @@ def plain_text(path: str) -> str:
 
 
 def model_of(options: argparse.Namespace) -> Any:
-    return TASKS[options.task].parts().model.from_pretrained(options.model, options.vocabulary)
+    return TASKS[options.task].model.from_pretrained(options.model, options.vocabulary)
 
 
 def answers(options: argparse.Namespace) -> Iterator[Row]:
-    from spanbert_tutorial.engine.hooks import with_bar
-    from spanbert_tutorial.tasks.squad_files import Question, read_several
-
     plain = [path for path in options.data if is_plain(path)]
     asking = options.question or []
     require(
@@ -103,8 +98,6 @@ def answers(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def clusters(options: argparse.Namespace) -> Iterator[Row]:
-    from spanbert_tutorial.tasks import coreference
-
     resolver = model_of(options)
     for path in options.data:
         if is_plain(path):
@@ -128,8 +121,6 @@ def clusters(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def relations(options: argparse.Namespace) -> Iterator[Row]:
-    from spanbert_tutorial.tasks.relation_files import marked_places, read_one
-
     extractor = model_of(options)
     for path in options.data:
         examples = read_one(Path(path), labeled=False)
@@ -151,10 +142,8 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def sentences(options: argparse.Namespace) -> Iterator[Row]:
-    from spanbert_tutorial.tasks.sentence_files import read
-
     predictor = model_of(options)
-    examples = read(*options.data, subtask=options.subtask, labeled=False)
+    examples = sentence_files.read(*options.data, subtask=options.subtask, labeled=False)
     scores = predictor.scores(examples)
     labels = predictor.predict(examples)
     for ((first, second), _), label, row in zip(examples, labels, scores, strict=True):
@@ -167,14 +156,16 @@ def sentences(options: argparse.Namespace) -> Iterator[Row]:
 
 def entities(options: argparse.Namespace) -> Iterator[Row]:
     """A row for each text; of a plain text one for all its sentences."""
-    from spanbert_tutorial.tasks.tagging_files import placed_sentences, read
-
     tagger = model_of(options)
     for path in options.data:
-        examples = read(path, labeled=False)
+        examples = tagging_files.read(path, labeled=False)
         found = tagger.predict(examples)
         whole = plain_text(path) if is_plain(path) else ""
-        places = [at for at, _ in placed_sentences(whole)] if whole else [0] * len(examples)
+        places = (
+            [at for at, _ in tagging_files.placed_sentences(whole)]
+            if whole
+            else [0] * len(examples)
+        )
         named: list[Row] = []
         for (text, _), row, at in zip(examples, found, places, strict=True):
             rows = [

@@ -10,24 +10,36 @@ import time
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from accelerate.utils import broadcast_object_list
+
+from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
+from spanbert_tutorial.bert.config import PRESETS
+from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.commands.run_state import (
     check_apart,
     encoded_text,
     kept_when_stopped,
     open_state,
     remove_state,
+    with_options,
 )
+from spanbert_tutorial.engine.processes import precision, processes
+from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 from spanbert_tutorial.errors import require, shown
-
-if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
-    from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
-    from spanbert_tutorial.bert.wordpiece import WordPiece
-    from spanbert_tutorial.engine.snapshots import Snapshots
-    from spanbert_tutorial.pretraining.encoded_text import EncodedText
-    from spanbert_tutorial.pretraining.model import PretrainingModel
-    from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.checkpoints import continue_from, save_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, parts
+from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
+from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
+from spanbert_tutorial.pretraining.objectives import objective_or_mixture
+from spanbert_tutorial.pretraining.presets import Run, preset
+from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations, with_boundary
+from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
 
 HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus takes too long
 
@@ -80,52 +92,38 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
     add("--max-length", type=int, help="maximum input length in tokens, with [CLS] and [SEP]")
 
 
-def settings(options: argparse.Namespace) -> "Run":
-    from spanbert_tutorial.pretraining.presets import preset
-
+def settings(options: argparse.Namespace) -> Run:
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
-    run = preset(config, options.objective)
-    names = ("steps", "max_length", "batch_size", "accumulate", "seed")
-    values = {name: getattr(options, name) for name in names}
-    values["peak_learning_rate"] = options.learning_rate
+    start = preset(config, options.objective)
+    run = with_options(start, options)
     if options.batch_size and options.accumulate is None:
-        values["accumulate"] = 1  # who sets the batch size means the size of a step
-    if options.steps:  # the warm-up steps of the preset, but at most a tenth of a shorter run
-        values["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
-    return replace(run, **{name: value for name, value in values.items() if value is not None})
+        run = replace(run, accumulate=1)  # who sets the batch size means the size of a step
+    # the warm-up steps of the preset, but at most a tenth of a shorter run
+    warmup = min(0.1, start.warmup * start.steps / run.steps)
+    return replace(run, warmup=warmup) if options.steps else run
 
 
 def size_of(source: str) -> str:
     """The name of a checkpoint's size, which decides the defaults of a run that starts from it."""
-    from spanbert_tutorial.bert.config import PRESETS
-    from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
-
     config = read_config(checkpoint_folder(source, weights=False))
     shape = config.get("num_hidden_layers"), config.get("hidden_size")
     names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
     require(
         names,
-        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}, which is no known size: "
-        f"name the nearest one with --config ({', '.join(PRESETS)}).",
+        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}: name a size by --config.",
     )
     return names[0]
 
 
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out metrics → checkpoint."""
-    run = settings(options)  # before the slow imports: a wrong option is refused at once
-    from spanbert_tutorial.engine.processes import processes
-    from spanbert_tutorial.pretraining import runs
-    from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
-    from spanbert_tutorial.pretraining.evaluation import held_out_metrics
-    from spanbert_tutorial.pretraining.objectives import objective_or_mixture
-
-    run, compiling = compiled_or_not(run, options)
+    run, compiling = compiled_or_not(settings(options), options)
     if options.dry_run:
         return dry_run(run, options, compiling)
     main = processes().is_main_process  # one of several under `accelerate launch`
-    name = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
-    output = name if options.output is None else options.output
+    output = options.output
+    if output is None:
+        output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
     if main:
         check_apart(Path(output), options.corpus)
     # encoded text and snapshots, until the checkpoint is complete
@@ -148,10 +146,12 @@ def pretrain(options: argparse.Namespace) -> None:
             return
         held_out = held_out_metrics(model, run, text, HELD_OUT_BATCHES, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-        about = card(run, options, text, model, held_out, json.loads(metrics.splitlines()[-1]))
+        reached = report(model, held_out)
+        about = card(run, options, text, model, reached, json.loads(metrics.splitlines()[-1]))
         texts = {"README.md": about, "metrics.jsonl": metrics}
         save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
-    report(model, text, held_out)
+    print("\n".join(reached))
+    print_predictions(model, text)
     print(
         f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
         f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
@@ -160,7 +160,7 @@ def pretrain(options: argparse.Namespace) -> None:
     remove_state(state)  # last: until here the run could be resumed from it
 
 
-def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
+def describe(corpus: str, text: EncodedText, max_length: int) -> None:
     """Prints what is trained on, the loss to beat, and warnings about the text. max_length: of the
     inputs, in tokens."""
     print(
@@ -171,8 +171,10 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
         f"has about this loss."
     )
     ids = text.train.ids
-    parts = (ids[start : start + 2**24] for start in range(0, len(ids), 2**24))  # no copy of all
-    unknown = sum(int((part == text.wordpiece.unk_id).sum()) for part in parts) / len(ids)
+    stretches = (
+        ids[start : start + 2**24] for start in range(0, len(ids), 2**24)
+    )  # no copy of all
+    unknown = sum(int((some == text.wordpiece.unk_id).sum()) for some in stretches) / len(ids)
     if unknown > 0.01:
         print(f"{unknown:.0%} of the tokens are [UNK]: {why_unknown(corpus, text.wordpiece)}.")
     mean = len(ids) / len(text.train.document_ends)
@@ -184,43 +186,32 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
         )
 
 
-def why_unknown(corpus: str, wordpiece: "WordPiece") -> str:
+def why_unknown(corpus: str, wordpiece: WordPiece) -> str:
     """What makes [UNK] of words, looked up in the first documents."""
-    from spanbert_tutorial.bert.wordpiece import split_words
-    from spanbert_tutorial.pretraining.encoded_text import parts
-
     documents = islice(parts(corpus, held_out=False), 200)
-    words = [word for one in documents for sentence in one for word in split_words(sentence)]
-    lost = [
-        len(word)
-        for word, ids in zip(words, wordpiece.encode_many(words), strict=True)
-        if wordpiece.unk_id in ids
-    ]
+    words = {word for one in documents for sentence in one for word in split_words(sentence)}
+    lost = [word for word in words if wordpiece.unk_id in wordpiece.encode(word)]
     limit = wordpiece.library.model.max_input_chars_per_word
-    too_long = sum(length > limit for length in lost)
-    long = f"words of more than {limit} characters become [UNK]; put spaces between the words of this text"
-    lacking = f"the vocabulary lacks {'other' if too_long else 'these'} words or characters"
-    return "; ".join([long] * bool(too_long) + [lacking] * (too_long < len(lost)))
+    lacking = "the vocabulary lacks {} words or characters"
+    if all(len(word) <= limit for word in lost):
+        return lacking.format("these")
+    why = f"words of more than {limit} characters become [UNK]; put spaces between the words of this text"
+    short = any(len(word) <= limit for word in lost)
+    return f"{why}; {lacking.format('other')}" if short else why
 
 
-def start(
-    options: argparse.Namespace, run: "Run", text: "EncodedText"
-) -> "PretrainingModel | None":
+def start(options: argparse.Namespace, run: Run, text: EncodedText) -> PretrainingModel | None:
     """The model to start from: that of --init-from, or None for a new one."""
     if not options.init_from:
         return None
-    from spanbert_tutorial.engine.processes import processes
-    from spanbert_tutorial.pretraining.checkpoints import continue_from
-    from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
     positions = config.max_position_embeddings
     require(
         config.vocab_size >= len(text.wordpiece) and positions >= run.max_length,
-        f"{options.init_from} has {config.vocab_size:,} tokens and {positions} positions, but the "
-        f"run needs {len(text.wordpiece):,} and {run.max_length}: give the checkpoint's own "
-        "--vocabulary and a smaller --max-length.",
+        f"{options.init_from} has {config.vocab_size:,} tokens and {positions} positions, the run "
+        f"{len(text.wordpiece):,} and {run.max_length}: give its own --vocabulary, less --max-length.",
     )
     if processes().is_main_process:
         check_vocabulary(text.wordpiece, model.encoder)
@@ -228,23 +219,16 @@ def start(
     return model
 
 
-def compiled_or_not(run: "Run", options: argparse.Namespace) -> tuple["Run", bool]:
+def compiled_or_not(run: Run, options: argparse.Namespace) -> tuple[Run, bool]:
     """The run, and whether its step is compiled. A compiled one does not batch blocks of similar
     length, because all its batches have one shape."""
-    from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
-
     compiling = compiling_pays(run) and not options.no_compile
     return (replace(run, by_length=False), True) if compiling else (run, False)
 
 
-def dry_run(run: "Run", options: argparse.Namespace, compiling: bool) -> None:
+def dry_run(run: Run, options: argparse.Namespace, compiling: bool) -> None:
     """Prints the size, memory, steps and hours of a run, estimated from some seconds of it on this
     machine. Writes nothing."""
-    from accelerate.utils import broadcast_object_list
-
-    from spanbert_tutorial.engine.processes import processes
-    from spanbert_tutorial.pretraining import runs
-
     main = processes().is_main_process
     with tempfile.TemporaryDirectory() as own:
         (scratch,) = broadcast_object_list([own])  # that of the first process, which removes it
@@ -271,11 +255,8 @@ def dry_run(run: "Run", options: argparse.Namespace, compiling: bool) -> None:
     )
 
 
-def utilization(run: "Run", model: "PretrainingModel", speed: float) -> str:
+def utilization(run: Run, model: PretrainingModel, speed: float) -> str:
     """Sentence on the model FLOPs utilization (MFU). speed: tokens a second."""
-    from spanbert_tutorial.pretraining.objectives import objective_or_mixture
-    from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations, with_boundary
-
     sbo = with_boundary(objective_or_mixture(run.objective))
     rate = matmul_rate()
     share = speed * operations(model.encoder.config, run.max_length, sbo) / rate
@@ -286,28 +267,23 @@ def utilization(run: "Run", model: "PretrainingModel", speed: float) -> str:
 def peak_memory() -> str:
     """The peak memory of the trial steps, as part of a sentence; "" where the system does not
     report it."""
-    import torch
-
     if torch.cuda.is_available():
         gib = torch.cuda.max_memory_allocated() / 2**30
         return f"; with activations these steps took {gib:.2f} GiB on the device"
-    try:
-        import resource  # not on Windows
-    except ImportError:
+    if sys.platform == "win32":
         return ""
+    import resource
+
     unit = 2**30 if sys.platform == "darwin" else 2**20
     gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     return f"; with activations, libraries and text this process took {gib:.2f} GiB"
 
 
 def snapshots(
-    options: argparse.Namespace, run: "Run", state: Path, model: "PretrainingModel | None"
-) -> "Snapshots":
+    options: argparse.Namespace, run: Run, state: Path, model: PretrainingModel | None
+) -> Snapshots:
     """Where the run keeps its state, and the facts that must not change when it is resumed. model:
     the one to start from, or None."""
-    from spanbert_tutorial.engine.processes import precision, processes
-    from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
-
     text = state / "text"
     files = [text / "tokenizer.json", *sorted(text.glob("*/*.npy"))]
     checksums = {str(file.relative_to(text)): checksum(file) for file in files}
@@ -320,34 +296,30 @@ def snapshots(
     return Snapshots(state / "snapshots", facts | checksums)
 
 
-def report(
-    model: "PretrainingModel", text: "EncodedText", held_out: dict[str, dict[str, float]]
-) -> None:
-    """Prints the held-out losses, and what each head predicts for two masked tokens of a held-out
-    sentence."""
+def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> list[str]:
+    """The held-out losses in words, a line for each way of masking and each head."""
+    lines = []
     for masking, values in held_out.items():
         name = "token masking of pairs" if masking == "pairs" else f"{masking} masking"
         if "mlm" not in values:
-            print(f"Held out, {name}: no token was masked, every word is longer than the budget.")
+            lines.append(f"Held out, {name}: no token was masked, every word exceeds the budget.")
             continue
-        print(
+        lines.append(
             f"Held out, {name}, in nats: MLM {values['mlm']:.2f} per masked token (frequency alone "
             f"{values['frequency']:.2f}, frequency by position {values['by_position']:.2f}); "
             f"{values['accuracy']:.0%} predicted correctly by the MLM head."
         )
         for task in model.tasks:
             if task.loss_name not in values and (not task.paired or masking == "pairs"):
-                print(f"  {task.loss_name.upper()}: no {task.counted} in the held-out text.")
+                lines.append(f"  {task.loss_name.upper()}: no {task.counted} in the held-out text.")
             if task.loss_name in values:
                 loss = f"{task.loss_name.upper()} {values[task.loss_name]:.2f}"
-                print(f"  {loss} per {task.counted}{compared(task, values)}.")
-    print_predictions(model, text)
+                lines.append(f"  {loss} per {task.counted}{compared(task, values)}.")
+    return lines
 
 
-def print_predictions(model: "PretrainingModel", text: "EncodedText") -> None:
+def print_predictions(model: PretrainingModel, text: EncodedText) -> None:
     """Masks two tokens in the middle of the first held-out sentence and prints the predictions."""
-    from spanbert_tutorial.pretraining.model import fill_masks
-
     end = int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[:end][:60].copy()
     middle = slice(len(ids) // 2, len(ids) // 2 + 2)
@@ -362,7 +334,7 @@ def print_predictions(model: "PretrainingModel", text: "EncodedText") -> None:
                 print(f"  {head.upper()}:    {' '.join(best)}")
 
 
-def compared(task: "AuxiliaryObjective", values: dict[str, float]) -> str:
+def compared(task: AuxiliaryObjective, values: dict[str, float]) -> str:
     """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
     told = ""
     if task.chance:
@@ -374,14 +346,14 @@ def compared(task: "AuxiliaryObjective", values: dict[str, float]) -> str:
 
 
 def card(
-    run: "Run",
+    run: Run,
     options: argparse.Namespace,
-    text: "EncodedText",
-    model: "PretrainingModel",
-    held_out: dict[str, dict[str, float]],
+    text: EncodedText,
+    model: PretrainingModel,
+    reached: list[str],
     line: dict[str, float],
 ) -> str:
-    """README.md of a checkpoint. line: the last line of its metrics."""
+    """README.md of a checkpoint. reached: its `report`; line: the last one of its metrics."""
     config = model.encoder.config
     facts: dict[str, Any] = {"layers × width": f"{config.num_hidden_layers} × {config.hidden_size}"}
     facts |= {name: value for name, value in asdict(run).items() if name != "size"}
@@ -393,36 +365,21 @@ def card(
     facts["tokens seen"] = f"{line['tokens']:,}"
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
-    scores = "\n".join(
-        f"- {'token masking, pairs' if way == 'pairs' else f'{way} masking'}: "
-        + (", ".join(f"{name} {value:.3f}" for name, value in values.items()) or "nothing masked")
-        for way, values in held_out.items()
-    )
-    told = [
-        f"`{task.loss_name}` per {task.counted} of the objective {task.name}, "
-        for task in model.tasks
-    ]
-    losses = "".join(told)
+    scores = "\n".join(f"- {one.strip()}" for one in reached)
     corpus = Path(options.corpus).name
-    applies = "the license of the text applies"
-    own = "CC BY 4.0, as the almanac's" if corpus == "almanac" else applies
+    almanac = corpus == "almanac"
     return (
         f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
         f"Text: {corpus}; {len(text.train.ids):,} tokens, cased vocabulary of "
         f"{len(text.wordpiece):,}; unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
-        "Held-out losses in nats, with every selected token replaced by [MASK]: `mlm` per selected "
-        f"token, {losses}`loss` the sum that was trained; `accuracy` is the fraction that the MLM "
-        "head predicts correctly; `frequency` and `by_position` are the losses of two baselines "
-        f"without context on the same tokens:\n\n{scores}\n\nLicense of the weights: {own}.\n"
+        "With every selected token replaced by [MASK], beside two baselines without context on "
+        f"the same tokens:\n\n{scores}\n\nLicense of the weights: "
+        f"{'CC BY 4.0, as that of the almanac' if almanac else 'that of the text applies'}.\n"
     )
 
 
 def device() -> str:
-    import torch
-
-    from spanbert_tutorial.engine.processes import precision, processes
-
     arithmetic = {"no": "float32"}.get(precision(), precision())
     if torch.cuda.is_available():
         return f"{processes().num_processes} × {torch.cuda.get_device_name()}, {arithmetic}"

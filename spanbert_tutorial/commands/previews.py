@@ -6,12 +6,16 @@ tokens, its label in words).
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
-    from spanbert_tutorial.bert.wordpiece import WordPiece
-    from spanbert_tutorial.tasks import conll, relation_files, sentence_files, tagging_files
-    from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.tasks import conll, relation_files, sentence_files, tagging_files
+from spanbert_tutorial.tasks import question_answering as qa
+from spanbert_tutorial.tasks import relation_extraction as relations
+from spanbert_tutorial.tasks.classification import Framed
+from spanbert_tutorial.tasks.coreference import segmented
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.tagging import Words
+from spanbert_tutorial.tasks.windows import encode, windows
 
 Preview = tuple[list[str], str]
 
@@ -25,63 +29,54 @@ def what_was_read(
 ) -> str:
     """What files hold, in one line, so that a misread file is noticed at once. more: what else is
     counted."""
-    told = [*([summary(examples)] if summary else []), *more]
-    skipped = f"{getattr(examples, 'skipped', 0):,} skipped"
-    return f"{', '.join([plural(len(examples), unit), *told, skipped])}."
+    told = [plural(len(examples), unit), *([summary(examples)] if summary else []), *more]
+    return f"{', '.join(told)}, {getattr(examples, 'skipped', 0):,} skipped."
 
 
-def unknown(examples: Sequence, preview: Callable, wordpiece: "WordPiece", max_length: int) -> str:
+def unknown(examples: Sequence, preview: Callable, wordpiece: WordPiece, max_length: int) -> str:
     """A sentence on the share of [UNK] in the first examples; "" if it is small."""
     tokens = [one for e in examples[:20] for one in preview(e, wordpiece, max_length)[0]]
     share = tokens.count("[UNK]") / len(tokens)
     if share < 0.05:
         return ""
+    limit = wordpiece.library.model.max_input_chars_per_word
     return (
-        f" {share:.0%} of the tokens are [UNK]: the vocabulary lacks these words "
-        f"or characters, or the words have more than {wordpiece.library.model.max_input_chars_per_word} characters."
+        f" {share:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters, or "
+        f"the words have more than {limit} characters."
     )
 
 
 # --- question answering -------------------------------------------------------------
 
 
-def questions_summary(questions: "Sequence[Question]") -> str:
+def questions_summary(questions: Sequence[Question]) -> str:
     return f"{sum(not question.answers for question in questions):,} without an answer"
 
 
-def question_preview(question: "Question", wordpiece: "WordPiece", max_length: int) -> Preview:
+def question_preview(question: Question, wordpiece: WordPiece, max_length: int) -> Preview:
     """The first window that holds the answer, or the first of all."""
-    from spanbert_tutorial.tasks import question_answering as reader
-    from spanbert_tutorial.tasks.windows import encode, windows
-
     encoded = encode(wordpiece, question.question, question.context)
-    answer = reader.answer_tokens(encoded, question)
-    found = windows(encoded, wordpiece, max_length, reader.PRESETS["small"].doc_stride)
-    window = next(
-        (one for one in found if reader.target(one, answer) != reader.NO_ANSWER), found[0]
-    )
-    first, last = reader.target(window, answer)
+    answer = qa.answer_tokens(encoded, question)
+    found = windows(encoded, wordpiece, max_length, qa.PRESETS["small"].doc_stride)
+    holding = [one for one in found if qa.target(one, answer) != qa.NO_ANSWER]
+    window = (holding or found)[0]
+    first, last = qa.target(window, answer)
     tokens = wordpiece.tokens(window.ids.tolist())
     if not question.answers:
         return tokens, "no answer"
-    if not last:
-        return tokens, f'"{question.answers[0].text}", not complete in any window'
-    return tokens, f'"{question.answers[0].text}", here {" ".join(tokens[first : last + 1])}'
+    here = f"here {' '.join(tokens[first : last + 1])}" if last else "not complete in any window"
+    return tokens, f'"{question.answers[0].text}", {here}'
 
 
 # --- coreference --------------------------------------------------------------------
 
 
-def documents_summary(documents: "Sequence[conll.Document]") -> str:
+def documents_summary(documents: Sequence[conll.Document]) -> str:
     return plural(sum(len(document.clusters) for document in documents), "cluster")
 
 
-def document_preview(
-    document: "conll.Document", wordpiece: "WordPiece", max_length: int
-) -> Preview:
+def document_preview(document: conll.Document, wordpiece: WordPiece, max_length: int) -> Preview:
     """The first segment, and the first clusters."""
-    from spanbert_tutorial.tasks.coreference import segmented
-
     ids = segmented(document, wordpiece, max_length)[0].ids[0]
     clusters = [
         " = ".join(document.text(mention) for mention in cluster) for cluster in document.clusters
@@ -93,16 +88,14 @@ def document_preview(
 # --- relations ----------------------------------------------------------------------
 
 
-def relations_summary(examples: "Sequence[relation_files.Example]") -> str:
+def relations_summary(examples: Sequence[relation_files.Example]) -> str:
     return plural(len({example.relation for example in examples}), "relation")
 
 
 def relation_preview(
-    example: "relation_files.Example", wordpiece: "WordPiece", max_length: int
+    example: relation_files.Example, wordpiece: WordPiece, max_length: int
 ) -> Preview:
     """The sentence with its markers, as in SpanBERT's released code."""
-    from spanbert_tutorial.tasks import relation_extraction as relations
-
     larger = wordpiece.with_tokens(relations.markers([example], "replaced"))
     ids = relations.Marked.of(example, larger, "replaced", max_length).ids
     subject, object_ = (
@@ -115,7 +108,7 @@ def relation_preview(
 # --- sentences ----------------------------------------------------------------------
 
 
-def sentences_summary(examples: "Sequence[sentence_files.Example]") -> str:
+def sentences_summary(examples: Sequence[sentence_files.Example]) -> str:
     labels = {label for _, label in examples}
     scores = [label for label in labels if isinstance(label, float)]
     if scores:
@@ -124,10 +117,8 @@ def sentences_summary(examples: "Sequence[sentence_files.Example]") -> str:
 
 
 def sentence_preview(
-    example: "sentence_files.Example", wordpiece: "WordPiece", max_length: int
+    example: sentence_files.Example, wordpiece: WordPiece, max_length: int
 ) -> Preview:
-    from spanbert_tutorial.tasks.classification import Framed
-
     sentences, label = example
     ids = Framed.of(sentences, wordpiece, max_length).ids
     return wordpiece.tokens(ids.tolist()), str(label)
@@ -136,17 +127,15 @@ def sentence_preview(
 # --- tagging ------------------------------------------------------------------------
 
 
-def tagging_summary(texts: "Sequence[tagging_files.LabeledText]") -> str:
+def tagging_summary(texts: Sequence[tagging_files.LabeledText]) -> str:
     labels = [label for _, entities in texts for *_, label in entities]
     kinds = plural(len(set(labels)), "label")
     return f"{len(labels):,} entities of {kinds}"
 
 
 def tagging_preview(
-    example: "tagging_files.LabeledText", wordpiece: "WordPiece", max_length: int
+    example: tagging_files.LabeledText, wordpiece: WordPiece, max_length: int
 ) -> Preview:
-    from spanbert_tutorial.tasks.tagging import Words
-
     text, entities = example
     ids = Words.of(text, wordpiece).parts(max_length)[0].ids
     named = "; ".join(f"{text[start:end]} = {label}" for start, end, label in entities)

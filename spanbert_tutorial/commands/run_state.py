@@ -8,18 +8,31 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
+
+from accelerate.utils import broadcast_object_list
 
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
+from spanbert_tutorial.engine.processes import processes
+from spanbert_tutorial.engine.snapshots import checksum
 from spanbert_tutorial.errors import InputError, NoRoom, parse_json, require
-from spanbert_tutorial.text.corpora import Titles
+from spanbert_tutorial.pretraining.checkpoints import check_output
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, reopen_text
+from spanbert_tutorial.text.corpora import Titles, corpus_files
 from spanbert_tutorial.text.lines import lines_of, read_text, visible
 
-if TYPE_CHECKING:
-    from spanbert_tutorial.pretraining.encoded_text import EncodedText
-
+Settings = TypeVar("Settings", bound=Any)
 TEXT_FACTS = "asked.json"  # next to the encoded text: the options and files that it depends on
+
+
+def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
+    """Settings, a data class, with those that the options give; --learning-rate is the peak."""
+    given = vars(options) | {"peak_learning_rate": options.learning_rate}
+    names = {field.name for field in fields(settings)}
+    chosen = {name: v for name, v in given.items() if name in names and v is not None}
+    return replace(settings, **chosen)
 
 
 def open_state(output: str | Path, resume: bool) -> Path | None:
@@ -29,11 +42,6 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
     Raises InputError, in the first process, for an output that exists or cannot be made, for a
     stopped run without `resume`, and for `resume` without a stopped run.
     """
-    from accelerate.utils import broadcast_object_list
-
-    from spanbert_tutorial.engine.processes import processes
-    from spanbert_tutorial.pretraining.checkpoints import check_output
-
     state = Path(output).parent / f"{Path(output).name}.training"
     first = processes().is_main_process
     (complete,) = broadcast_object_list([first and resume and finished(Path(output), state)])
@@ -42,15 +50,10 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
     if first:
         check_output(output)
         stopped = os.path.lexists(state)
-        require(
-            stopped or not resume,
-            f"there is no stopped run in {state}: leave out --resume, or give the --output of that "
-            "run.",
-        )
+        require(stopped or not resume, f"there is no stopped run in {state}: leave out --resume.")
         require(
             resume or not stopped,
-            f"{state} holds a stopped run: continue it with --resume, or remove that folder to "
-            "start over.",
+            f"{state} holds a stopped run: continue it with --resume, or remove that folder.",
         )
         if not resume:
             check_output(state)
@@ -61,8 +64,6 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
 def kept_when_stopped(state: Path) -> Iterator[None]:
     """Whatever stops the code inside, a state with a snapshot is kept, and the message says how to
     resume; a state without a snapshot is removed, if it was made here."""
-    from spanbert_tutorial.engine.processes import processes
-
     earlier = state.exists()
 
     def has_snapshot() -> bool:
@@ -72,15 +73,11 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt as stop:
-            if has_snapshot() and not str(stop):
-                raise KeyboardInterrupt("Stopped") from None  # `main` adds how to resume
-            raise
+            # `main` adds how to resume
+            raise KeyboardInterrupt(str(stop) or "Stopped" * has_snapshot()) from None
         except NoRoom as error:
-            if has_snapshot():
-                raise NoRoom(
-                    f"{error} The training so far is saved in {state}: continue with --resume."
-                ) from None
-            raise
+            saved = f" The training so far is saved in {state}: continue with --resume."
+            raise NoRoom(f"{error}{saved * has_snapshot()}") from None
         finally:
             if processes().is_main_process and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
@@ -116,11 +113,8 @@ def remove_state(state: Path) -> None:
         shutil.rmtree(state / part, ignore_errors=True)
 
 
-def encoded_text(options: argparse.Namespace, folder: Path) -> "EncodedText":
+def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
     """The encoded text of a run: that of its earlier part, or read now by the first process."""
-    from spanbert_tutorial.engine.processes import processes
-    from spanbert_tutorial.pretraining.encoded_text import reopen_text
-
     if processes().is_main_process:
         if folder.exists():
             check_same_text(folder, text_facts(options))
@@ -132,8 +126,6 @@ def encoded_text(options: argparse.Namespace, folder: Path) -> "EncodedText":
 
 def encode_text(options: argparse.Namespace, folder: Path) -> None:
     """Reads and encodes the text of a run into a new `folder`, completely or not at all."""
-    from spanbert_tutorial.pretraining.encoded_text import open_text
-
     print(f"Reading and encoding {options.corpus} ...", flush=True)
     titles = read_titles(options.leave_out)
     vocabulary = options.vocabulary or options.init_from
@@ -151,9 +143,6 @@ def encode_text(options: argparse.Namespace, folder: Path) -> None:
 def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
     """What the encoded text depends on. content: checksums of the files of the corpus, "" if it has
     none or they can no longer be read."""
-    from spanbert_tutorial.engine.snapshots import checksum
-    from spanbert_tutorial.text.corpora import corpus_files
-
     try:
         files = [] if options.corpus == "almanac" else corpus_files(options.corpus)
         content = " ".join(f"{file.name} {checksum(file)}" for file in files)
@@ -186,8 +175,7 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     require(
         not changed,
         f"the stopped run in {folder.parent} started with a different text (changed: "
-        f"{', '.join(changed)}): give the same options and files, or remove that folder to start "
-        "over.",
+        f"{', '.join(changed)}): give the same options and files, or remove that folder.",
     )
 
 

@@ -6,17 +6,22 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from tqdm import tqdm
 
 from spanbert_tutorial.commands.previews import questions_summary, what_was_read
 from spanbert_tutorial.commands.run_state import read_titles, write_results
+from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.pretraining.checkpoints import check_output
+from spanbert_tutorial.tasks import made_questions as made
+from spanbert_tutorial.tasks import question_answering as qa
+from spanbert_tutorial.tasks import squad, squad_files
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.windows import encode
+from spanbert_tutorial.text.corpora import documents
 from spanbert_tutorial.text.lines import read_text
-
-if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
-    from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-    from spanbert_tutorial.tasks.squad import Question
-
 
 ENGLISH = {"the", "of", "and", "is", "was", "to"}  # every sixth word or so
 LONGEST_ANSWER = "tokens of the longest answer (default: as in training, 30)"
@@ -50,7 +55,7 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
     add("--max-answer-length", type=int, help=LONGEST_ANSWER)
 
 
-def add_make_options(parser: argparse.ArgumentParser) -> None:
+def add_make_questions_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     corpus = "a .txt or .jsonl file, a folder of them, or a hub name"
     add("--corpus", required=True, help=corpus)
@@ -62,12 +67,10 @@ def add_make_options(parser: argparse.ArgumentParser) -> None:
 
 
 def predictions(
-    answerer: "QuestionAnswerer", questions: "Sequence[Question]"
+    answerer: qa.QuestionAnswerer, questions: Sequence[Question]
 ) -> tuple[dict[str, str], dict[str, float]]:
     """The best non-empty answer and null score − score of each question, by id, with a progress
     bar."""
-    from spanbert_tutorial.engine.hooks import with_bar
-
     texts, odds = {}, {}
     pairs = ((q.question, q.context) for q in with_bar(questions, "question"))
     answers = answerer.answer_many(pairs, threshold=float("inf"))
@@ -82,45 +85,32 @@ def predictions(
     return texts, odds
 
 
-def tuning_questions(
-    options: argparse.Namespace, questions: "Sequence[Question]"
-) -> "list[Question]":
+def tuning_questions(options: argparse.Namespace, questions: Sequence[Question]) -> list[Question]:
     """The questions of `--tune-on`. Raises InputError unless a threshold can be chosen on them for
     `questions`."""
-    from spanbert_tutorial.tasks import squad
-
-    require(
-        not all(question.answers for question in questions),
-        f"no question of {options.data} is without an answer: leave out --tune-on.",
-    )
+    open_ones = not all(question.answers for question in questions)
+    require(open_ones, f"all questions of {options.data} have answers: leave out --tune-on.")
     other = squad.read(options.tune_on)
     require(
         len({bool(question.answers) for question in other}) == 2,
-        f"{options.tune_on} needs questions with an answer and questions without one: give another "
-        "--tune-on.",
+        f"{options.tune_on} needs questions with an answer and questions without one: mend that.",
     )
     require(
         not identities(questions) & identities(other),
-        f"{options.tune_on} contains questions of {options.data}: tune on others, or leave out "
-        "--tune-on (score.json has the result of tuning on the same questions anyway).",
+        f"{options.tune_on} contains questions of {options.data}: give others, or no --tune-on.",
     )
     return other
 
 
-def identities(questions: "Sequence[Question]") -> set[Any]:
+def identities(questions: Sequence[Question]) -> set[Any]:
     """What shows that two questions are the same: their ids, or their texts with contexts."""
-    from spanbert_tutorial.tasks.squad_files import asked
-
     ids = {question.id for question in questions}
-    return ids | {(asked(question), question.context) for question in questions}
+    return ids | {(squad_files.asked(question), question.context) for question in questions}
 
 
 def evaluate(options: argparse.Namespace) -> None:
     """Writes predictions in the official format and scores as JSON, and prints the scores.
     Unanswerable questions need a threshold."""
-    from spanbert_tutorial.pretraining.checkpoints import check_output
-    from spanbert_tutorial.tasks import squad
-
     output = check_output(options.output)
     questions = squad.read(options.data)
     other = tuning_questions(options, questions) if options.tune_on else []
@@ -158,22 +148,16 @@ def evaluate(options: argparse.Namespace) -> None:
     print(json.dumps(result, indent=1))
 
 
-def open_answerer(options: argparse.Namespace) -> "QuestionAnswerer":
-    from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-
-    answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
+def open_answerer(options: argparse.Namespace) -> qa.QuestionAnswerer:
+    answerer = qa.QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
     answerer.max_answer_length = options.max_answer_length or answerer.max_answer_length
     return answerer
 
 
 def notes(
-    questions: "Sequence[Question]", answerer: "QuestionAnswerer", characters: bool
+    questions: Sequence[Question], answerer: qa.QuestionAnswerer, characters: bool
 ) -> Iterator[str]:
     """What one has to know of these questions to read their scores."""
-    from spanbert_tutorial.tasks import question_answering as qa
-    from spanbert_tutorial.tasks.squad import unspaced
-    from spanbert_tutorial.tasks.windows import encode
-
     answered = [question for question in questions if question.answers]
     limit = answerer.max_answer_length
     encoded = ((encode(answerer.wordpiece, q.question, q.context), q) for q in answered)
@@ -182,7 +166,7 @@ def notes(
         yield "No question has an answer, so the scores say nothing about answers."
     if too_long:
         yield qa.never_given(too_long, limit)
-    if not characters and answered and unspaced(q.answers[0].text for q in answered):
+    if not characters and answered and squad.unspaced(q.answers[0].text for q in answered):
         yield (
             "Exact match and F1 have the rules of English SQuAD, with spaces between words and ASCII "
             "punctuation; --characters adds an F1 over characters."
@@ -206,13 +190,6 @@ def answer(options: argparse.Namespace) -> None:
 
 def make_questions(options: argparse.Namespace) -> None:
     """Generates questions from the documents of a corpus and writes a SQuAD file."""
-    from tqdm import tqdm
-
-    from spanbert_tutorial.pretraining.checkpoints import check_output
-    from spanbert_tutorial.tasks import made_questions as made
-    from spanbert_tutorial.tasks.squad_files import write
-    from spanbert_tutorial.text.corpora import documents
-
     output = check_output(options.output)
     words: Counter[bool] = Counter()  # whether each is one of ENGLISH
 
@@ -223,15 +200,10 @@ def make_questions(options: argparse.Namespace) -> None:
 
     stream = made.made_questions(counted(), options.seed, easy=options.easy)
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
-    note = ""
     if 20 * words[True] < words.total():
         note = "This text hardly looks like English, and the rules are for English."
-    require(
-        questions,
-        f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: give "
-        f"running text. {note}",
-    )
-    if note:
         print(note, file=sys.stderr)
-    write(output, questions, "made-1")
+    fitting = f"{made.MIN_WORDS} to {made.MAX_WORDS} words: give running text"
+    require(questions, f"no sentence of {options.corpus} has {fitting}.")
+    squad_files.write(output, questions, "made-1")
     print(f"{len(questions):,} questions: {output}")

@@ -54,10 +54,8 @@ def check_weights(model: nn.Module, step: int) -> None:
     finite, but the step itself can be too long."""
     for name, weight in model.named_parameters():
         if not weight.isfinite().all():
-            raise FloatingPointError(
-                f"after step {step} the weights are not finite (first {name}): lower the peak "
-                "learning rate."
-            )
+            wrong = f"after step {step} the weights are not finite (first {name})"
+            raise FloatingPointError(f"{wrong}: lower the peak learning rate.")
 
 
 @contextmanager

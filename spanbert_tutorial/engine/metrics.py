@@ -51,9 +51,8 @@ class Metrics(Hook):
             line |= {name: round(value, 4) for name, value in self.held_out().items()}
         for name, value in line.items():
             if not math.isfinite(value):
-                raise FloatingPointError(
-                    f"{name} is {value} after step {step}: lower the peak learning rate."
-                )
+                wrong = f"{name} is {value} after step {step}"
+                raise FloatingPointError(f"{wrong}: lower the peak learning rate.")
         with writing(f"the metrics in {self.path}", "make room, or allow writing there"):
             if not self.begun:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,6 +85,5 @@ class Metrics(Hook):
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"the earlier metrics in {self.path} cannot be used ({error}): restore the file "
-                "from a copy, or remove it."
+                f"the metrics in {self.path} cannot be used ({error}): restore or remove the file."
             ) from error

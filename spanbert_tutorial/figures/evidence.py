@@ -10,7 +10,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.figures.curves import draw_intervals
 
 # words of the stored tables → the book's
-WORDS = {"hidden": "masked", "kind of": "type of", "new weights": "random", " %": "%"}
+WORDS = {"new weights": "random"}
 
 
 def results(name: str) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.batches import PretrainingData, gather
+from spanbert_tutorial.pretraining.batches import PretrainingData, slice_and_pad
 
 # how many tokens' worth of the first table each row of the second begins with
 STRENGTHS = 4.0 ** np.arange(1, 8)
@@ -67,9 +67,8 @@ def places(data: PretrainingData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for first in range(0, len(data), BLOCKS):
         start = np.array(1)  # behind [CLS]; then [B,1]
         for ranges in data.segments:
-            ids, lengths = gather(
-                data.corpus, ranges[first : first + BLOCKS], data.wordpiece.pad_id
-            )
+            some = ranges[first : first + BLOCKS]
+            ids, lengths = slice_and_pad(data.corpus.ids, some, data.wordpiece.pad_id)
             at = np.broadcast_to(start + np.arange(ids.shape[1]), ids.shape)
             real = np.arange(ids.shape[1]) < lengths[:, None]
             yield at[real], ids[real]

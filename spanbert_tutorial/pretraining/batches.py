@@ -27,17 +27,18 @@ def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
     counts = np.zeros(vocabulary, dtype=np.int64)
     for start in range(0, len(ids), 2**24):  # in parts: bincount makes eight bytes of each number
         counts += np.bincount(ids[start : start + 2**24], minlength=vocabulary)
-    p = counts / len(ids)
-    return float(-(p[p > 0] * np.log(p[p > 0])).sum())
+    p = counts[counts > 0] / len(ids)
+    return float(-(p * np.log(p)).sum())
 
 
-def gather(corpus: EncodedCorpus, ranges: np.ndarray, pad_id: int) -> tuple[np.ndarray, np.ndarray]:
-    """ids int64 [B, n] of the ranges [B, 2], padded on the right, and their lengths [B]."""
+def slice_and_pad(ids: np.ndarray, ranges: np.ndarray, pad_id: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ranges int [B,2] of a corpus's ids, padded on the right: int64 [B,n], and their lengths
+    [B]."""
     lengths = ranges[:, 1] - ranges[:, 0]
-    ids = np.full((len(ranges), lengths.max()), pad_id, dtype=np.int64)
+    padded = np.full((len(ranges), lengths.max()), pad_id, dtype=np.int64)
     for row, (start, end) in enumerate(ranges):
-        ids[row, : end - start] = corpus.ids[start:end]
-    return ids, lengths
+        padded[row, : end - start] = ids[start:end]
+    return padded, lengths
 
 
 @dataclass
@@ -61,10 +62,7 @@ class PretrainingData:
         self.objective.masking.check(self.corpus.labeled)
         task = self.objective.paired
         room = self.max_length - (2 if task is None else 3)  # beside [CLS] and [SEP]
-        require(
-            room > 1,
-            f"a length of {self.max_length} leaves no room beside [CLS] and [SEP]: give at least 8.",
-        )
+        require(room > 1, f"a length of {self.max_length} has no room for text: give at least 8.")
         found: Any
         if task is None:
             found = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
@@ -110,7 +108,8 @@ class PretrainingData:
         # what the losses are means over, by the names that `PretrainingModel` looks for
         counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
         counts["masked_count"] = len(batch["masked_positions"])
-        return share(batch, process, processes, counts)
+        part = shard(batch, process, processes)
+        return part | {k: torch.tensor(max(n, 1) / processes) for k, n in counts.items()}
 
 
 def mask_blocks(
@@ -123,12 +122,12 @@ def mask_blocks(
     """Blocks of a corpus: what is masked, what the model sees.
 
     ranges: int [B,2], from where to where each goes."""
-    ids, lengths = gather(corpus, ranges, wordpiece.pad_id)
+    ids, lengths = slice_and_pad(corpus.ids, ranges, wordpiece.pad_id)
     starts = wordpiece.word_starts(ids)
     spans = labeled_spans(corpus, ranges)
     blocks = Blocks(starts, lengths, ids, spans)
     masked = objective.masking.select_blocks(blocks, rng)
-    if objective.shares is None:
+    if objective.probs is None:
         visible = np.where(masked, wordpiece.mask_id, ids)
     else:
         visible = corrupt(
@@ -138,7 +137,7 @@ def mask_blocks(
             mask_id=wordpiece.mask_id,
             random_ids=corpus.ids,  # as frequent as in the text
             unit=objective.unit,
-            probs=objective.shares,
+            probs=objective.probs,
         )
     return MaskedBlocks(ids, visible, masked, lengths)
 
@@ -174,8 +173,7 @@ class Batches:
         self.processes = state.num_processes
         require(
             data.batch_size % self.processes == 0,
-            f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: "
-            "give a --batch-size that they divide.",
+            f"{self.processes} processes do not divide a --batch-size of {data.batch_size}: change it.",
         )
         self.new_epoch()
 
@@ -213,28 +211,20 @@ class Batches:
         self.at = int(state["at"])
 
 
-@dataclass
-class MixedData:
-    """The data of a mixture: that of each of its objectives, by name, and its share."""
-
-    parts: Mapping[str, PretrainingData]
-    shares: Mapping[str, float]
-
-    def batches(self, rng: np.random.Generator) -> "Interleaved":
-        """Batches without end, which can be stopped and continued; each part has draws of its
-        own."""
-        generators = rng.spawn(len(self.parts))
-        parts = zip(self.parts.items(), generators, strict=True)
-        return Interleaved({name: data.batches(own) for (name, data), own in parts}, self.shares)
-
-
 class Interleaved:
     """Batches of several objectives in turn, without end: the next is of the one that is furthest
-    behind its share (the first of equal ones). It knows its place, as `Batches` does."""
+    behind its weight (the first of equal ones). It knows its place, as `Batches` does; each part
+    has draws of its own."""
 
-    def __init__(self, parts: Mapping[str, Batches], shares: Mapping[str, float]):
-        self.parts = parts
-        self.shares = shares
+    def __init__(
+        self,
+        parts: Mapping[str, PretrainingData],
+        weights: Mapping[str, float],
+        rng: np.random.Generator,
+    ):
+        own = rng.spawn(len(parts))
+        self.parts = {name: Batches(parts[name], rng) for name, rng in zip(parts, own, strict=True)}
+        self.weights = weights
         self.taken = dict.fromkeys(parts, 0)
         self.last = ""
 
@@ -242,7 +232,7 @@ class Interleaved:
         return self
 
     def __next__(self) -> dict[str, Tensor]:
-        self.last = min(self.parts, key=lambda name: (self.taken[name] + 1) / self.shares[name])
+        self.last = min(self.parts, key=lambda name: (self.taken[name] + 1) / self.weights[name])
         self.taken[self.last] += 1
         return next(self.parts[self.last])
 
@@ -286,42 +276,39 @@ def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
     """By the name of an auxiliary objective its columns with one row a target: `NAME_…`, where
     there is a `NAME_batch`."""
     names = [name.removesuffix("_batch") for name in batch if name.endswith("_batch")]
-    counts = {f"{name}_count" for name in names}
     return {
-        name: [column for column in batch if column.startswith(f"{name}_") and column not in counts]
+        name: [key for key in batch if key.startswith(f"{name}_") and key != f"{name}_count"]
         for name in names
     }
 
 
-def share(
-    batch: dict[str, Tensor], process: int, processes: int, counts: Mapping[str, int]
-) -> dict[str, Tensor]:
+def shard(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
     """The rows process, process + processes, … of a batch, with what belongs to them.
 
-    counts: what the losses of the whole batch are means over. They come along divided by
-    `processes`: the gradients of the processes are averaged, and so become those of one process
-    with the whole batch. The last batch of an epoch may have no row left for a process: it gets one
-    without targets, because all have to compute in step.
+    The gradients of the processes are averaged; with what the losses are means over, divided by
+    `processes`, they become those of one process with the whole batch. The last batch of an epoch
+    may have no row left for a process: it gets one without targets, because all have to compute in
+    step.
     """
     targets = target_columns(batch)
-    columns = {column for names in targets.values() for column in names}
+    flat = {"masked_positions", *(column for names in targets.values() for column in names)}
     if process >= len(batch["input_ids"]):
-        part = share(batch, 0, processes, {})
-        for name in set(part) - set(INPUTS):
-            none = name in columns or name == "masked_positions"
-            part[name] = part[name][:0] if none else torch.full_like(part[name], NO_TARGET)
-    else:
-        part = {
-            name: tensor[process::processes]
-            for name, tensor in batch.items()
-            if name not in columns and name != "masked_positions"
+        part = shard(batch, 0, processes)
+        return {
+            name: tensor
+            if name in INPUTS
+            else tensor[:0]
+            if name in flat
+            else torch.full_like(tensor, NO_TARGET)
+            for name, tensor in part.items()
         }
-        n = batch["labels"].shape[1]
-        row, position = batch["masked_positions"] // n, batch["masked_positions"] % n
-        own = row % processes == process
-        part["masked_positions"] = row[own] // processes * n + position[own]
-        for kind, names in targets.items():
-            own = batch[f"{kind}_batch"] % processes == process
-            part |= {name: batch[name][own] for name in names}
-            part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
-    return part | {name: torch.tensor(max(count, 1) / processes) for name, count in counts.items()}
+    part = {name: tensor[process::processes] for name, tensor in batch.items() if name not in flat}
+    n = batch["labels"].shape[1]
+    row, position = batch["masked_positions"] // n, batch["masked_positions"] % n
+    own = row % processes == process
+    part["masked_positions"] = row[own] // processes * n + position[own]
+    for kind, names in targets.items():
+        own = batch[f"{kind}_batch"] % processes == process
+        part |= {name: batch[name][own] for name in names}
+        part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
+    return part

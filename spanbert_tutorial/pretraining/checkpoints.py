@@ -7,6 +7,7 @@ second tasks, such as `boundary.*`), `tokenizer.json`, `tokenizer_config.json`, 
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -63,12 +64,8 @@ def check_output(folder: str | Path) -> Path:
     require(str(folder).strip(), "the output has no name: give one by --output.")
     folder = Path(folder)
     require(
-        not os.path.lexists(folder),
+        not os.path.lexists(folder) and folder.name != "..",
         f"the output {folder} exists already: give another --output, or remove it first.",
-    )
-    require(
-        folder.name != "..",
-        f'the output {folder} ends with "..": give the name of a new folder by --output.',
     )
     try:
         check_writable(folder)
@@ -97,13 +94,13 @@ def save_checkpoint(
     heads = {task.name for task in model.tasks}
     require(
         named == heads,
-        f"the model has the heads {', '.join(sorted(heads)) or 'of mlm alone'}, which the objective "
-        f"{objective} does not: name the one that it was made for.",
+        f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}: name their objective, not "
+        f"{objective}.",
     )
-    facts = {"spanbert_tutorial": {"objective": objective}}
     state = model_state(model)
     if half:
         state = {name: weight.half() for name, weight in state.items()}
+    facts = {"spanbert_tutorial": {"objective": objective}}
     write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, state, wordpiece, texts)
 
 
@@ -120,7 +117,12 @@ def write_folder(
     further entries of config.json. Raises InputError if the folder exists or a weight is no number,
     NoRoom if it cannot be written."""
     folder = check_output(folder)
-    check_finite(state)
+    for name, weight in state.items():
+        require(
+            weight.isfinite().all(),
+            f"the weight {name} is no finite {str(weight.dtype).removeprefix('torch.')}, so nothing "
+            "is saved: lower the learning rate, or do without half precision.",
+        )
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu"}
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
     settings |= {**asdict(config), **facts, "dtype": "float32"}
@@ -132,16 +134,6 @@ def write_folder(
             (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def check_finite(state: Mapping[str, Tensor]) -> None:
-    """Raises InputError naming the first weight that is infinite or no number."""
-    for name, weight in state.items():
-        require(
-            weight.isfinite().all(),
-            f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
-            "number, so nothing is saved: lower the learning rate, or do without half precision.",
-        )
-
-
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     """The model with all its heads, in evaluation mode and float32, and its vocabulary.
 
@@ -150,24 +142,21 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     """
     folder = Path(folder)
     ours = read_config(folder).get("spanbert_tutorial")
-    if not isinstance(ours, dict) or "objective" not in ours:
-        raise InputError(
-            f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface "
-            "instead."
-        )
+    require(
+        isinstance(ours, dict) and "objective" in ours,
+        f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.",
+    )
     model, missing, surplus = with_weights_of(folder, ours["objective"])
     wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
     require(
         not wrong,
-        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy the "
-        "checkpoint again.",
+        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again.",
     )
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
     vocab_size = model.encoder.config.vocab_size
     require(
         len(wordpiece) <= vocab_size,
-        f"{folder} has {len(wordpiece):,} tokens in its tokenizer.json but a vocab_size of "
-        f"{vocab_size:,} in its config.json: copy the checkpoint again.",
+        f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again.",
     )
     return model.eval(), wordpiece
 
@@ -187,9 +176,7 @@ def continue_from(
     # to go on without; the config, which is written out, still says what the source says
     set_dropout(model, 0.0)
     names = ["masked_language_model", *(task.name for task in model.tasks)]
-    return model, [
-        name for name in names if any(weight.startswith(f"{name}.") for weight in missing)
-    ]
+    return model, [name for name in names if any(w.startswith(f"{name}.") for w in missing)]
 
 
 def with_weights_of(
@@ -205,16 +192,15 @@ def with_weights_of(
         for name, weight in model.state_dict().items()
         if not name.startswith("encoder.") and not name.endswith(TIED)
     }
-    there = rename(own, head_names(model))
+    there = dict(zip(rename(own, head_names(model)), own.items(), strict=True))
     heads = {
-        name: weight
-        for name, weight in others.items()
-        if name in there and weight.shape == there[name].shape
+        here: others[name]
+        for name, (here, weight) in there.items()
+        if name in others and others[name].shape == weight.shape
     }
-    back = [(name, here) for here, name in head_names(model)]
-    model.load_state_dict(rename(heads, back), strict=False)
-    missing = [here for here, name in zip(own, there, strict=True) if name not in heads]
-    return model, missing, [f"{name} is surplus" for name in others if name not in there]
+    model.load_state_dict(heads, strict=False)
+    surplus = [f"{name} is surplus" for name in others if name not in there]
+    return model, [here for here in own if here not in heads], surplus
 
 
 def vocabulary_file(source: str | Path) -> Path:
@@ -225,9 +211,8 @@ def vocabulary_file(source: str | Path) -> Path:
     files = [file for file in files if file.is_file()]
     require(
         files,
-        f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with by "
-        "--vocabulary, in Python by tokenizer= (for the released SpanBERT: that of "
-        "bert-base-cased).",
+        f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with "
+        "(SpanBERT: that of bert-base-cased) by --vocabulary, in Python by tokenizer=.",
     )
     if len(files) == 2:
         whole, listed = (WordPiece.from_file(file).vocabulary for file in files)
@@ -241,8 +226,12 @@ def vocabulary_file(source: str | Path) -> Path:
 
 NORMALIZING = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 # settings that change tokens → the values with which BERT's rules hold; None: where not given
-PLAIN = {"do_basic_tokenize": (True, None), "never_split": ([], None), "wordpieces_prefix": ("##", None)}
-OWN_RULES = ("Japanese", "Bertweet", "Roberta", "Albert", "Byte", "T5", "GPT2")
+PLAIN = {
+    "do_basic_tokenize": (True, None),
+    "never_split": ([], None),
+    "wordpieces_prefix": ("##", None),
+}
+OWN_RULES = re.compile("Japanese|Bertweet|Roberta|Albert|Byte|T5|GPT2")
 
 
 def read_vocabulary(source: str | Path) -> WordPiece:
@@ -258,17 +247,15 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     beside = file.with_name("tokenizer_config.json")
     wordpiece = WordPiece.from_file(file)
     told = read_config(beside.parent, beside.name) if beside.is_file() else {}
-    kind = told.get("tokenizer_class") or ""
+    kind = str(told.get("tokenizer_class") or "")
     require(
-        not any(name in str(kind) for name in OWN_RULES),
-        f"{beside} says {shown(kind)}, which cuts words by rules of its own: take a checkpoint with "
-        "BERT's tokenizer.",
+        not OWN_RULES.search(kind),
+        f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer.",
     )
     for name, plain in PLAIN.items():
         require(
             told.get(name) in plain,
-            f"{beside} sets {name} to {shown(told.get(name))}, which is not done here: take a "
-            "checkpoint without it.",
+            f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that.",
         )
     how = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
     if file.suffix == ".txt":
@@ -303,6 +290,5 @@ def check_added(file: Path, told: Mapping, wordpiece: WordPiece) -> None:
     new = [token for token in added if token not in wordpiece.vocabulary]
     require(
         not new,
-        f"{file.parent} adds the token {shown(new[0]) if new else ''} to its vocab.txt: save the "
-        "tokenizer as a tokenizer.json with transformers, which holds both.",
+        f"{file.parent} adds {', '.join(new[:1])} to its vocab.txt: save both as tokenizer.json.",
     )

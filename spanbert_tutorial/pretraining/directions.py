@@ -22,7 +22,6 @@ from spanbert_tutorial.bert.encoder import (
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.pretraining.batches import gather
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import (
     start_positions_from_sinusoids,
@@ -166,9 +165,9 @@ def text_batches(
         order = rng.permutation(len(blocks))
         for start in range(0, len(order), batch_size):
             rows = blocks[order[start : start + batch_size]]
-            ids, lengths = gather(corpus, rows, tokens.pad_id)
-            pairs = zip(ids, lengths, strict=True)
-            yield padded_batch([row[:n] for row, n in pairs], tokens)
+            yield padded_batch(
+                [corpus.ids[a:b] for a, b in rows], tokens
+            )
 
 
 def padded_batch(

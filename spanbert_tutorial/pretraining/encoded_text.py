@@ -89,9 +89,6 @@ def open_text(
 def reopen_text(folder: str | Path) -> EncodedText:
     """The text that `open_text` encoded into `folder`, without the files that it came from."""
     file = Path(folder, "tokenizer.json")
-    require(
-        file.is_file(),
-        f"{folder} holds no whole encoded text: remove {Path(folder).parent} and start the run anew.",
-    )
+    require(file.is_file(), f"{folder} is no whole text: remove {Path(folder).parent}, start anew.")
     train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in ("train", "held_out"))
     return EncodedText(train, held_out, WordPiece.from_file(file))

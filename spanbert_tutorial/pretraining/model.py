@@ -22,7 +22,7 @@ from spanbert_tutorial.bert.encoder import (
 )
 from spanbert_tutorial.bert.inputs import frame, masked_labels, masked_positions
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
@@ -140,26 +140,30 @@ def fill_masks(
     none."""
     ids = wordpiece.encode(text)
     masked = ids == wordpiece.mask_id
-    if not masked.any():
-        raise InputError("the text has no [MASK]: write one [MASK] for each masked token.")
+    require(masked.any(), "the text has no [MASK]: write one [MASK] for each masked token.")
     model.eval()
     device = model.encoder.embeddings.word_embeddings.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
     hidden_states = model.encoder(torch.from_numpy(framed).to(device)[None])  # [1, n + 2, H]
     # head → place → logits [V]
     found = {"mlm": dict(enumerate(model.masked_language_model(hidden_states[0, 1:-1])))}
-    found |= {
-        task.loss_name: task.predictions(getattr(model, task.name), hidden_states, masked, ids)
-        for task in model.tasks
-    }
-
-    def guesses(places: dict[int, Tensor], first: int, last: int) -> list:
-        inside = [place for place in range(first, last + 1) if place in places]
-        return [top_tokens(places[place], wordpiece, top) for place in inside]
-
+    for task in model.tasks:
+        head = getattr(model, task.name)
+        found[task.loss_name] = task.predictions(head, hidden_states, masked, ids)
     return [
-        FilledSpan(a, b, {head: guesses(places, a, b) for head, places in found.items()})
-        for a, b in spans_of(masked).tolist()
+        FilledSpan(
+            first,
+            last,
+            {
+                head: [
+                    top_tokens(logits[place], wordpiece, top)
+                    for place in range(first, last + 1)
+                    if place in logits
+                ]
+                for head, logits in found.items()
+            },
+        )
+        for first, last in spans_of(masked).tolist()
     ]
 
 

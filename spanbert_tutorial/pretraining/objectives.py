@@ -8,13 +8,13 @@ its denoisers in turn, too.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.masking import CORRUPTION, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.bert.sentence_pairs import NextSentence, SentenceOrder
-from spanbert_tutorial.errors import InputError, is_number, shown
+from spanbert_tutorial.errors import InputError, is_number, require, shown
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
@@ -32,14 +32,14 @@ def row_of(table: Mapping[str, Row], name: str) -> Row:
 @dataclass(frozen=True)
 class Objective:
     """What a run predicts. unit: the 80/10/10 rule is applied once a "token" or once a "span".
-    shares: of [MASK] and of random tokens; None replaces every chosen token by [MASK], without a
+    probs: of [MASK] and of random tokens; None replaces every chosen token by [MASK], without a
     draw. tasks: beside the masked language model.
     """
 
     masking: MaskingScheme
     unit: str
     tasks: tuple[AuxiliaryObjective, ...] = ()
-    shares: tuple[float, float] | None = CORRUPTION
+    probs: tuple[float, float] | None = CORRUPTION
 
     @classmethod
     def named(cls, name: str) -> "Objective":
@@ -50,7 +50,7 @@ class Objective:
     def mask_only(self) -> Self:
         """The same with every chosen token replaced by [MASK], as one measures (80/10/10 is a habit
         for training)."""
-        return replace(self, shares=None)
+        return replace(self, probs=None)
 
     @property
     def paired(self) -> AuxiliaryObjective | None:
@@ -60,27 +60,27 @@ class Objective:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Objectives that are taken in turn, a batch each. shares: row of `OBJECTIVES` → its share of
-    the batches, in any unit. Raises InputError for fewer than two rows, an unknown one, or a share
+    """Objectives that are taken in turn, a batch each. weights: row of `OBJECTIVES` → its share of
+    the batches, in any unit. Raises InputError for fewer than two rows, an unknown one, or a weight
     that is not a number above 0."""
 
-    shares: Mapping[str, float]
-    parts: dict[str, Objective] = field(init=False, repr=False, compare=False)
+    weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        if len(self.shares) < 2:
-            raise InputError("a mixture needs at least two objectives: name another one.")
-        for name, share in self.shares.items():
-            if not is_number(share) or share <= 0:
-                raise InputError(f"the share of {name} is {shown(share)}: give one above 0.")
-        object.__setattr__(self, "parts", {name: Objective.named(name) for name in self.shares})
+        require(len(self.parts) > 1, "a mixture needs at least two objectives: name another one.")
+        for name, weight in self.weights.items():
+            told = f"the weight of {name} is {shown(weight)}: give one above 0."
+            require(is_number(weight) and weight > 0, told)
+
+    @property
+    def parts(self) -> dict[str, Objective]:
+        return {name: Objective.named(name) for name in self.weights}
 
     @property
     def tasks(self) -> tuple[AuxiliaryObjective, ...]:
         """All tasks of its parts, each once."""
-        return tuple(
-            {task.name: task for part in self.parts.values() for task in part.tasks}.values()
-        )
+        tasks = {task.name: task for part in self.parts.values() for task in part.tasks}
+        return tuple(tasks.values())
 
     @property
     def unit(self) -> str:

@@ -42,18 +42,12 @@ class Run:
     weight_decay: float = 0.01
 
     def __post_init__(self) -> None:
-        whole = ("steps", "max_length", "batch_size", "accumulate")
-        for name in whole:
-            value = getattr(self, name)
-            require(is_whole(value) and value >= 1, f"{name} is {shown(value)}: give at least 1.")
-        require(
-            is_whole(self.seed) and self.seed >= 0,
-            f"seed is {shown(self.seed)}: give 0 or a larger whole number.",
-        )
-        require(
-            is_number(self.warmup) and 0 <= self.warmup <= 1,
-            f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1.",
-        )
+        for name in ("steps", "max_length", "batch_size", "accumulate", "seed"):
+            value, least = getattr(self, name), int(name != "seed")
+            told = f"{name} is {shown(value)}: give a whole number of at least {least}."
+            require(is_whole(value) and value >= least, told)
+        told = f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1."
+        require(is_number(self.warmup) and 0 <= self.warmup <= 1, told)
 
     def recipe(self) -> TrainingConfig:
         return TrainingConfig(

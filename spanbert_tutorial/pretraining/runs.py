@@ -19,7 +19,7 @@ from spanbert_tutorial.engine.processes import any_process
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.pretraining.batches import Batches, Interleaved, MixedData, PretrainingData
+from spanbert_tutorial.pretraining.batches import Batches, Interleaved, PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
 from spanbert_tutorial.pretraining.fixed_shapes import compiled, with_fixed_shapes
@@ -40,10 +40,8 @@ def new_model(
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     most = config.max_position_embeddings
-    require(
-        run.max_length <= most,
-        f"a length of {run.max_length} is over {most} positions: give less.",
-    )
+    told = f"a length of {run.max_length} is over {most} positions: give less."
+    require(run.max_length <= most, told)
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = PretrainingModel(config, objective or objective_or_mixture(run.objective))
@@ -61,32 +59,36 @@ def training_data(
     return PretrainingData(text.train, text.wordpiece, own, *shape)
 
 
-def data_of(run: Run, text: EncodedText) -> PretrainingData | MixedData:
-    """What the run trains on: blocks of one objective, or of several that take turns."""
+def batches_of(run: Run, text: EncodedText) -> Batches | Interleaved:
+    """What the run trains on: blocks of one objective, or of several that take turns. Raises
+    InputError where the first batches have nothing to predict."""
     objective = objective_or_mixture(run.objective)
+    rng = np.random.default_rng(run.seed)
     if isinstance(objective, Objective):
-        return training_data(run, text, objective)
+        data = training_data(run, text, objective)
+        check_targets(data)
+        return data.batches(rng)
     parts = {name: training_data(run, text, part) for name, part in objective.parts.items()}
-    return MixedData(parts, objective.shares)
+    for part in parts.values():
+        check_targets(part)
+    return Interleaved(parts, objective.weights, rng)
 
 
-def check_targets(data: PretrainingData | MixedData) -> None:
+def check_targets(data: PretrainingData) -> None:
     """Raises InputError where the first batches have nothing to predict: each loss would be a mean
     over nothing."""
-    for part in data.parts.values() if isinstance(data, MixedData) else [data]:
-        batches = list(islice(part.epoch(np.random.default_rng(0)), 8))
+    batches = list(islice(data.epoch(np.random.default_rng(0)), 8))
+    require(
+        any(len(batch["masked_positions"]) for batch in batches),
+        "no token was masked, all words exceed the budget: give longer documents, or mlm.",
+    )
+    for task in data.objective.tasks:
         require(
-            any(len(batch["masked_positions"]) for batch in batches),
-            "no token was masked: every word is longer than the budget; give longer documents, or "
-            "the objective mlm.",
+            any(map(task.count, batches)),
+            f"{task.loss_name.upper()} has no {task.counted} in this text"
+            f"{f' ({task.explained})' if task.explained else ''}: give longer documents, of words "
+            "within the masking budget, or an objective without it.",
         )
-        for task in part.objective.tasks:
-            require(
-                any(map(task.count, batches)),
-                f"{task.loss_name.upper()} has no {task.counted} in this text"
-                f"{f' ({task.explained})' if task.explained else ''}: give longer documents, of words "
-                "within the masking budget, or an objective without it.",
-            )
 
 
 def pretrain(
@@ -113,9 +115,7 @@ def prepared(
 ) -> Iterator[Batches | Interleaved]:
     """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
-    data = data_of(run, text)
-    check_targets(data)
-    batches = data.batches(np.random.default_rng(run.seed))
+    batches = batches_of(run, text)
     if not compiling:
         yield batches
         return

@@ -31,10 +31,9 @@ def operations(config: EncoderConfig, n: int, sbo: float = True) -> float:
 def with_boundary(objective: Objective | Mixture) -> float:
     """The fraction of an objective's batches that have boundary targets."""
     if isinstance(objective, Mixture):
-        parts = [(objective.shares[name], part) for name, part in objective.parts.items()]
-        return sum(share * with_boundary(part) for share, part in parts) / sum(
-            share for share, _ in parts
-        )
+        weights = objective.weights
+        parts = (weights[name] * with_boundary(part) for name, part in objective.parts.items())
+        return sum(parts) / sum(weights.values())
     return float(any(task.name == "boundary" for task in objective.tasks))
 
 

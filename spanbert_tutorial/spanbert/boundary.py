@@ -132,10 +132,7 @@ def check_blocks(
     )
     check_masked(masked, ids)
     check_lengths(lengths, masked.shape)
-    require(
-        is_whole(max_offset) and max_offset >= 1,
-        f"max_offset is {shown(max_offset)}: give at least 1, such as 15.",
-    )
+    check_offset(max_offset)
 
 
 def check_head(
@@ -144,9 +141,13 @@ def check_head(
     """Raises InputError for sizes that do not fit together."""
     shape = tuple(embedding_weight.shape)
     require(
-        len(shape) == 2 and shape[1] == hidden_size,
+        shape[1:] == (hidden_size,),
         f"embedding_weight has shape {shape}: its second size must be hidden_size {hidden_size}.",
     )
+    check_offset(max_offset)
+
+
+def check_offset(max_offset: int) -> None:
     require(
         is_whole(max_offset) and max_offset >= 1,
         f"max_offset is {shown(max_offset)}: give at least 1, such as 15.",

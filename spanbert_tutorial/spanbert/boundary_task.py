@@ -40,25 +40,18 @@ class Boundary(AuxiliaryObjective):
         for one in segments:
             rows = boundary_targets(one.masked, one.ids, one.lengths)
             shift = before[rows.batch]
-            left, right = rows.left + shift, rows.right + shift
-            found.append(rows._replace(left=left, right=right))
+            found.append(rows._replace(left=rows.left + shift, right=rows.right + shift))
             before = before + torch.from_numpy(one.lengths) + 1
-        columns = map(torch.cat, zip(*found, strict=True))
-        return self.named(BoundaryTargets(*columns))
-
-    def named(self, rows: BoundaryTargets) -> dict[str, Tensor]:
-        """The rows as columns of a batch."""
-        return {f"{self.name}_{k}": v for k, v in rows._asdict().items()}
+        columns = zip(BoundaryTargets._fields, zip(*found, strict=True), strict=True)
+        return {f"{self.name}_{name}": torch.cat(parts) for name, parts in columns}
 
     def rows(self, batch: dict[str, Tensor]) -> BoundaryTargets:
         """The rows of a batch."""
-        names = BoundaryTargets._fields
-        return BoundaryTargets(*(batch[f"{self.name}_{k}"] for k in names))
+        return BoundaryTargets(*(batch[f"{self.name}_{k}"] for k in BoundaryTargets._fields))
 
     def loss(self, head: nn.Module, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
         rows = self.rows(batch)
-        logits = head(hidden_states, rows)
-        return boundary_loss(logits, rows, masked_tokens=1)
+        return boundary_loss(head(hidden_states, rows), rows, masked_tokens=1)
 
     def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
         rows = self.rows(batch)

@@ -125,12 +125,8 @@ def shuffle(
 def check_options(kind: int, share: float | None) -> None:
     """Raises InputError for an unknown kind or a share that is none."""
     require(
-        kind in KINDS,
-        f"the kind of units is {kind!r}: use one of {sorted(KINDS)}.",
-    )
-    require(
-        share is None or 0 <= share <= 1,
-        f"share is {share}: give a number from 0 to 1, or None.",
+        kind in KINDS and (share is None or 0 <= share <= 1),
+        f"kind is {kind!r}, share {share}: give one of {sorted(KINDS)}, and None or 0 to 1.",
     )
 
 

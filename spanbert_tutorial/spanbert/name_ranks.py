@@ -145,23 +145,19 @@ def known_names(
 def asked(blocks: Iterable[Block], known: Known) -> list[Gap]:
     """The gaps whose name is one of at least two candidates."""
     gaps = [Gap(b, x, where(b, x)) for b in blocks for x in b.names]
-    return [gap for gap in gaps if place(gap, known) is not None]
-
-
-def place(gap: Gap, known: Known) -> int | None:
-    """The row of the true name among its candidates, or None."""
-    candidates = known.candidates.get(gap.key)
-    if candidates is None or len(candidates) < 2:
-        return None
-    rows = np.flatnonzero((candidates == gap.tokens).all(axis=1))
-    return int(rows[0]) if len(rows) else None
+    return [
+        gap
+        for gap in gaps
+        if len(known.candidates.get(gap.key, ())) > 1
+        and (known.candidates[gap.key] == gap.tokens).all(axis=1).any()
+    ]
 
 
 def true_place(gap: Gap, known: Known) -> int:
-    """`place` of a gap of `asked`, which has one."""
-    index = place(gap, known)
-    assert index is not None
-    return index
+    """The row of the true name among the candidates of a gap of
+    `asked`."""
+    rows = (known.candidates[gap.key] == gap.tokens).all(axis=1)
+    return int(rows.argmax())
 
 
 # --- controls that read no text -----------------------------------------------------

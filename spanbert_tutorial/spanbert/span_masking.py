@@ -35,12 +35,14 @@ def mask_words(
     budget: int,
     length_probs: np.ndarray,
     rng: Generator,
+    masked: np.ndarray | None = None,
 ) -> np.ndarray:
     """Spans of whole words until no word fits the budget.
 
-    As the paper states it (§3.1). sizes: int [words], tokens of each.
-    Returns bool [words]."""
-    masked = np.zeros(len(sizes), dtype=bool)
+    As the paper states it (§3.1). sizes: int [words], tokens of each;
+    masked: those that are already. Returns bool [words]."""
+    if masked is None:
+        masked = np.zeros(len(sizes), dtype=bool)
     while len(starts := np.flatnonzero(~masked & (sizes <= budget))):
         first = rng.choice(starts)
         length = 1 + rng.choice(len(length_probs), p=length_probs)
@@ -59,14 +61,16 @@ def mask_tokens(
     budget: int,
     length_probs: np.ndarray,
     rng: Generator,
+    masked: np.ndarray | None = None,
 ) -> np.ndarray:
     """Spans until the budget is spent to the token.
 
     As the released code does it: the last word may break. sizes: int
-    [words]. Returns bool [tokens]."""
+    [words]; masked: those that are already. Returns bool [tokens]."""
     ends = np.cumsum(sizes)
     word_of_token = np.repeat(np.arange(len(sizes)), sizes)
-    masked = np.zeros(len(word_of_token), dtype=bool)
+    if masked is None:
+        masked = np.zeros(len(word_of_token), dtype=bool)
     while budget:
         length = 1 + rng.choice(len(length_probs), p=length_probs)
         anchor = rng.integers(len(masked))

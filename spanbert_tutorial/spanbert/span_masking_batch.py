@@ -10,13 +10,13 @@ The words of all rows stand in one list, one row after another, and a span is (f
 last) word in it. NumPy only.
 """
 
-from bisect import bisect
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from spanbert_tutorial.bert.masking import select_rows
+from spanbert_tutorial.spanbert import span_masking
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric
 
 
@@ -30,57 +30,22 @@ def select_spans(
     budget_of = {length: scheme.budget(length) for length in np.unique(lengths).tolist()}
     budgets = np.array([budget_of[length] for length in lengths.tolist()])
     words = words_of_rows(word_starts, lengths)
-    cumulated = np.cumsum(clipped_geometric(scheme.p, scheme.max_words))
+    probs = clipped_geometric(scheme.p, scheme.max_words)
+    cumulated = np.cumsum(probs)
     cumulated /= cumulated[-1]  # exactly 1 at the end, whatever the rounding
 
     if scheme.complete_words:
         masked, left = mask_words(words, budgets, cumulated, rng)
         for row in np.flatnonzero(left).tolist():
-            of_row = words.of_row(row)
-            more_words(masked[of_row], words.sizes[of_row], left[row], cumulated, rng)
+            own = words.of_row(row)
+            span_masking.mask_words(words.sizes[own], left[row], probs, rng, masked[own])
         return words.tokens_of(masked).reshape(word_starts.shape)
 
     masked, left = mask_tokens(words, lengths, budgets, cumulated, rng)
     for row in np.flatnonzero(left).tolist():
-        sizes = words.sizes[words.of_row(row)]
-        more_tokens(masked[row, : lengths[row]], sizes, left[row], cumulated, rng)
+        sizes, own = words.sizes[words.of_row(row)], masked[row, : lengths[row]]
+        span_masking.mask_tokens(sizes, left[row], probs, rng, own)
     return masked
-
-
-def more_words(
-    masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: Generator
-) -> None:
-    """`span_masking.mask_words` of one row that has masked words already, bool [words], written to.
-    left: tokens of its budget."""
-    while len(starts := np.flatnonzero(~masked & (sizes <= left))):
-        first = starts[rng.integers(len(starts))]
-        length = bisect(cumulated, rng.random()) + 1
-        for word in range(first, min(first + length, len(sizes))):
-            if masked[word]:
-                continue
-            if sizes[word] > left:
-                break
-            masked[word] = True
-            left -= sizes[word]
-
-
-def more_tokens(
-    masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: Generator
-) -> None:
-    """`span_masking.mask_tokens` of one row that has masked tokens already, bool [n], written
-    to."""
-    ends = np.cumsum(sizes)
-    word_of_token = np.repeat(np.arange(len(sizes)), sizes)
-    while left:
-        length = bisect(cumulated, rng.random()) + 1
-        anchor = rng.integers(len(masked))
-        if masked[anchor]:
-            continue
-        word = word_of_token[anchor]
-        span = np.arange(ends[word] - sizes[word], ends[min(word + length, len(sizes)) - 1])
-        new = span[~masked[span]][:left]
-        masked[new] = True
-        left -= len(new)
 
 
 class Words(NamedTuple):

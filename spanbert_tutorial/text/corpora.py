@@ -8,12 +8,13 @@ that is no path is read from the Hugging Face hub.
 
 import json
 import lzma
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, check_text, reading, regular_file, require
+from spanbert_tutorial.errors import InputError, check_text, reading, require
 from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
     OPENERS,
@@ -51,15 +52,10 @@ def corpus_files(path: str | Path) -> list[Path]:
     """The readable files at a path, in the order of their names. Raises InputError when there is
     none."""
     path = Path(path)
-    try:
-        path.stat()
-    except (OSError, ValueError) as error:
-        missing = isinstance(error, FileNotFoundError | NotADirectoryError)
-        what = "does not exist" if missing else f"cannot be read ({error})"
-        raise InputError(
-            f"the corpus {path} {what}: give a .txt or .jsonl file (also .xz, .gz), a folder, or "
-            "OWNER/NAME of the Hugging Face hub."
-        ) from None
+    require(
+        os.path.exists(path),
+        f"the corpus {path} does not exist: give a file, a folder, or OWNER/NAME of the hub.",
+    )
     files = [file for file in (files_in(path) if path.is_dir() else [path]) if form(file)]
     require(
         files,
@@ -105,37 +101,26 @@ def jsonl_documents(
 class Titles(frozenset[str]):
     """Titles of documents to leave out; `skipped` are those that were found."""
 
-    skipped: set[str]
-
-    def __new__(cls, titles: Iterable[str] = ()) -> "Titles":
-        new = super().__new__(cls, titles)
-        new.skipped = set()
-        return new
+    def __init__(self, titles: Iterable[str] = ()) -> None:
+        self.skipped: set[str] = set()
 
 
 def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
     """Whether a document is to be left out. Raises InputError for a title that is no text: it might
     be one of them."""
-    if not leave_out:
-        return False
-    require(
-        isinstance(title, str | None),
-        f"{where}: the title is no string, so it cannot be compared with those to leave out; "
-        "mend it.",
-    )
-    if title not in leave_out:
-        return False
-    if isinstance(leave_out, Titles) and title:
+    comparable = not leave_out or isinstance(title, str | None)
+    require(comparable, f"{where}: the title is no string, to compare with others: mend it.")
+    found = bool(leave_out) and title in leave_out
+    if found and isinstance(leave_out, Titles):
         leave_out.skipped.add(str(title))
-    return True
+    return found
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
+    opener = OPENERS.get(path.suffix, open)
     try:
         # -sig: some editors put a mark in front
-        with OPENERS.get(path.suffix, open)(
-            regular_file(path), "rt", encoding="utf-8-sig"
-        ) as lines:
+        with opener(path, "rt", encoding="utf-8-sig") as lines:
             if form(path) == ".txt":
                 yield from text_documents(lines)
             else:
@@ -191,22 +176,18 @@ def hub_texts(
     out."""
     from datasets.exceptions import DatasetsError
 
-    rows = iter(hub_rows(name, configuration, split="train", streaming=True))
-    while True:
-        try:
-            row = next(rows, None)
-        except (OSError, DatasetsError) as error:
-            wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
-            raise InputError(f"{wrong}: check the network and start again.") from None
-        if row is None:
-            return
-        require(
-            isinstance(row.get("text"), str),
-            f"the set {name} has no column of strings called text: save it as a .jsonl that has "
-            "one.",
-        )
-        if not left_out(row.get("title"), leave_out, f"the set {name}"):
-            yield row["text"]
+    rows = hub_rows(name, configuration, split="train", streaming=True)
+    try:
+        for row in rows:
+            require(
+                isinstance(row.get("text"), str),
+                f"the set {name} has no column of strings called text: save it as .jsonl with one.",
+            )
+            if not left_out(row.get("title"), leave_out, f"the set {name}"):
+                yield row["text"]
+    except (OSError, DatasetsError) as error:
+        wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
+        raise InputError(f"{wrong}: check the network and start again.") from None
 
 
 def read_almanac(split: str | None = None) -> Iterator[dict]:

@@ -36,9 +36,8 @@ class EncodedCorpus:
             names = ("ids", "sentence_ends", "document_ends")
             return cls(*(np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in names))
         except (OSError, ValueError, EOFError):
-            raise InputError(
-                f"{folder} holds no whole encoded corpus: encode the text again."
-            ) from None
+            told = f"{folder} holds no whole encoded corpus: encode the text again."
+            raise InputError(told) from None
 
 
 def encode_corpus(
@@ -71,9 +70,7 @@ def encode_corpus(
                 file.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
     if not sentence_lengths:
         raw.unlink()
-        raise InputError(
-            "the corpus holds no text after encoding: give a file with at least one sentence."
-        )
+        raise InputError("the corpus holds no text after encoding: give at least one sentence.")
     mapped = np.memmap(raw, kind, "r")
     np.save(folder / "ids.npy", mapped)  # from the disk, never whole in memory
     del mapped  # Windows could not remove an open file

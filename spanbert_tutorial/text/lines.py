@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from spanbert_tutorial.errors import InputError, parse_json, regular_file
+from spanbert_tutorial.errors import InputError, parse_json
 
 OPENERS: dict[str, Callable[..., IO]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
@@ -44,7 +44,7 @@ def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
     opener = OPENERS.get(path.suffix, open)
     newline = None if translate else ""
     try:
-        with opener(regular_file(path), "rt", encoding="utf-8-sig", newline=newline) as file:
+        with opener(path, "rt", encoding="utf-8-sig", newline=newline) as file:
             return file.read()
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give {wanted}.") from None
