@@ -28,8 +28,7 @@ def projection(embedding: int, hidden: int) -> int:
     return (embedding + 1) * hidden
 
 
-#: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
-#: and heads.
+#: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without heads.
 check_count = Check(
     CASES,
     counted,
