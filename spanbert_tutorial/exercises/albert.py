@@ -17,9 +17,8 @@ CASES = [  # vocabulary, E, H, layers, sharing
 
 
 def counted(vocabulary: int, embedding: int, hidden: int, layers: int, sharing: str) -> int:
-    sizes = {"num_hidden_layers": layers, "num_attention_heads": 1, "intermediate_size": 4 * hidden}
-    kind = {"embedding_size": embedding, "sharing": sharing}
-    config = AlbertConfig(vocabulary, hidden, **sizes, **kind)
+    sizes = vocabulary, hidden, layers, 1, 4 * hidden
+    config = AlbertConfig(*sizes, embedding_size=embedding, sharing=sharing)
     with torch.device("meta"):  # only shapes
         return sum(weight.numel() for weight in AlbertEncoder(config).parameters())
 

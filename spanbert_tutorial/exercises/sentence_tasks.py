@@ -21,8 +21,7 @@ CASES = [
 ]
 
 
-#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
-#: "1".
+#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of "0" and "1".
 check_matthews = Check(
     CASES,
     matthews_corrcoef,

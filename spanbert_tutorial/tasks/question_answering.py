@@ -372,7 +372,7 @@ class QuestionAnswerer:
     @torch.no_grad()
     def scores(self, inputs: Sequence[Window], batch_size: int) -> Iterator[Scores]:
         """S and E at the positions of each window, float [n] each; windows of similar length share
-        a batch. Raises InputError for scores that are not finite."""
+        a batch."""
         device = next(self.model.parameters()).device
         order = sorted(range(len(inputs)), key=lambda row: len(inputs[row].ids))
         found: dict[int, Scores] = {}
@@ -385,9 +385,4 @@ class QuestionAnswerer:
             for row, start, end in zip(rows, starts, ends, strict=True):
                 size = len(inputs[row].ids)
                 found[row] = start[:size], end[:size]
-                require(
-                    np.isfinite(found[row]).all(),
-                    "the model's scores are not numbers: its weights are damaged or its training "
-                    "failed; take another checkpoint.",
-                )
         yield from (found[row] for row in range(len(inputs)))
