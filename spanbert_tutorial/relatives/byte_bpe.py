@@ -6,47 +6,21 @@ were learned. Nothing is lost: what was encoded can be decoded, byte for byte. S
 after GPT-2.
 """
 
-import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import regex
 from tokenizers import ByteLevelBPETokenizer
-
-from spanbert_tutorial.errors import check_text
+from tokenizers.pre_tokenizers import ByteLevel
 
 Pair = tuple[str, str]
 
-# GPT-2's chunks; merges never cross their borders: some English endings; letters, digits, or other
-# signs, each with at most one space in front; and white space. `regex` knows \p{L} (letters) and
-# \p{N} (numbers) of all scripts.
-CHUNKS = regex.compile(
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-)
-
-
-@functools.cache
-def byte_characters() -> dict[int, str]:
-    """A printable character for each byte: its own, or from 256 on.
-
-    So a space (byte 32) is written `Ġ`, and `é`, two bytes in UTF-8, is written `Ã©`."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    own = {byte: chr(byte) for byte in printable}
-    return own | {byte: chr(256 + i) for i, byte in enumerate(others)}
-
-
-def written(text: str) -> str:
-    """The bytes of a text (UTF-8), each as its character.
-
-    Raises InputError for half a character."""
-    check_text("the text", text)
-    return "".join(byte_characters()[byte] for byte in text.encode())
+SPLIT = ByteLevel(add_prefix_space=False)  # as GPT-2 does
 
 
 def chunks(text: str) -> list[str]:
-    """The text as words with the space before them, numbers, signs and white space."""
-    return CHUNKS.findall(text)
+    """The text as words with the space before them, numbers, signs and white space, each byte
+    written as one printable character; merges never cross their borders."""
+    return [chunk for chunk, _ in SPLIT.pre_tokenize_str(text)]
 
 
 def merge_pair(tokens: Sequence[str], pair: Pair) -> tuple[str, ...]:
@@ -67,14 +41,9 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
     library; single bytes are as old as their characters' codes. Fewer when nothing is left to
     merge. For small texts."""
     words = Counter(
-        tuple(written(chunk))
-        for text in texts
-        for chunk in chunks(text)
+        tuple(chunk) for text in texts for chunk in chunks(text)
     )
-    age = {
-        char: i
-        for i, char in enumerate(sorted(byte_characters().values()))
-    }
+    age = {c: i for i, c in enumerate(sorted(SPLIT.alphabet()))}
     learned: list[Pair] = []
     while len(learned) < merges:
         pairs: Counter[Pair] = Counter()
