@@ -35,7 +35,7 @@ def fine_tune(encoder, wordpiece, examples, settings, snapshots=None):
     model, history = fit(
         lambda: classification.ClassificationModel(encoder, kinds), data, settings, snapshots
     )
-    return Labeller(model, wordpiece, data.labels), history
+    return Labeller(model, wordpiece, 32, labels=data.labels), history
 
 
 def score(examples, predictions) -> dict:
@@ -46,13 +46,9 @@ def score(examples, predictions) -> dict:
 class Labeller(Predictor):
     task = "labels"
 
-    def __init__(self, model, wordpiece, labels):
-        super().__init__(model, wordpiece, 32, labels=labels)
-
-    @classmethod
-    def opened(cls, encoder, wordpiece, facts):
-        labels = facts["labels"]
-        return cls(classification.ClassificationModel(encoder, len(labels)), wordpiece, labels)
+    @staticmethod
+    def new_model(encoder, facts):
+        return classification.ClassificationModel(encoder, len(facts["labels"]))
 
     def predict(self, examples):
         inputs = [classification.Framed.of(one, self.wordpiece, 32) for one, _ in examples]

@@ -206,9 +206,6 @@ def test_sentences_of_odd_files(tmp_path):
     snli = "gold_label\tsentence1\tsentence2\nneutral\tA boat.\tA ship.\n-\tA key.\tA lock.\n"
     found = read_sentences(written(tmp_path, "a.txt", snli), subtask="mnli")
     assert len(found) == 1 and found.skipped == 1
-    rte = "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n0\tA.\tB.\tnot_entailment\n"
-    with pytest.raises(InputError, match="line 3: the id 0 stands there with two labels"):
-        read_sentences(written(tmp_path, "a.tsv", rte), subtask="rte")
     with pytest.raises(InputError, match="a.tsv, line 2: a sentence is empty"):
         read_sentences(written(tmp_path, "a.tsv", "sentence\tlabel\n\ue000\t1\n"), subtask="sst2")
 
@@ -271,20 +268,20 @@ def test_long_texts_are_cut_between_words():
 @pytest.fixture(scope="module")
 def models(answerer):
     folder = answerer.parent
-    facts = {"labels": ["0", "1"], "length": 64}
-    SentencePredictor(ClassificationModel(encoder(), 2), WORDPIECE, facts).save(folder / "sst2", {})
+    model = ClassificationModel(encoder(), 2)
+    SentencePredictor(model, WORDPIECE, 64, labels=["0", "1"]).save(folder / "sst2", {})
     tags = ["O", "B-PER", "I-PER"]
-    tagging.Tagger(tagging.TaggingModel(encoder(), 3), WORDPIECE, tags, 32).save(
-        folder / "tags", {}
-    )
+    model = tagging.TaggingModel(encoder(), 3)
+    tagging.Tagger(model, WORDPIECE, 32, tags=tags).save(folder / "tags", {})
     model = coreference.CoreferenceModel(encoder(), 3, True)
     torch.nn.init.constant_(model.mention_scorer[-1].bias, 5.0)
     coreference.CoreferenceResolver(model, WORDPIECE, 64).save(folder / "coref", {})
     markers = ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
     larger = WORDPIECE.with_tokens(markers)
     model = relation_extraction.RelationModel(encoder(len(larger)), 2, "entities")
-    relations = relation_extraction.RelationExtractor(model, larger, ["no", "owns"], "around", 64)
-    relations.save(folder / "rel", {})
+    facts = {"relations": ["no", "owns"], "marking": "around", "head": "entities"}
+    extractor = relation_extraction.RelationExtractor(model, larger, 64, **facts)
+    extractor.save(folder / "rel", {})
     return folder
 
 

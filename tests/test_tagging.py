@@ -225,9 +225,8 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
 
 def test_tags_of_many_texts_are_the_single_ones(wordpiece):
     torch.manual_seed(0)
-    tagger = tagging.Tagger(
-        tagging.TaggingModel(tiny(wordpiece), 3), wordpiece, ["O", "B-X", "I-X"]
-    )
+    model = tagging.TaggingModel(tiny(wordpiece), 3)
+    tagger = tagging.Tagger(model, wordpiece, 512, tags=["O", "B-X", "I-X"])
     texts = [TEXT, "Upton", "😀 🎉", "مرحبا بالعالم", TEXT * 3]
     many = tagger.tags(texts)
     assert many == [tagger.tags([text])[0] for text in texts]

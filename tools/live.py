@@ -15,7 +15,7 @@ from address import has_tag
 from kinds import code_of
 
 TRAINERS = re.compile(r"^(?:fit|pretrain|fine_tune\w*|train|trained|train_\w+)$")
-VOCABULARIES = ("WordPiece", "ByteBPE")  # their training counts, exactly
+VOCABULARIES = ("WordPiece",)  # their training counts, exactly
 COUNTS = ("len", "isinstance", "type")  # of what was trained: the same everywhere
 FIXED = ("shape", "dtype", "steps")
 

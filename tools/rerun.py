@@ -24,7 +24,7 @@ from notebooks import NotebookError, book_notebooks, read, run_cells
 
 # what a cell calls when it trains a model or brings one onto a card; a vocabulary is not meant
 TRAINS = re.compile(
-    r"(?<!WordPiece\.)(?<!ByteBPE\.)\b(?:pretrain|fine_tune|train|trained|train_\w+)\("
+    r"(?<!WordPiece\.)\b(?:pretrain|fine_tune|train|trained|train_\w+)\("
     r"|(?<![.\w])fit\(|\bcuda\b|\bQuestionAnswerer\b"
 )
 PREAMBLE = """\

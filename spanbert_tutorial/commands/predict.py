@@ -135,7 +135,7 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
                 if place:
                     start, end = place[number]
                     names[role] = {"text": text[start:end], "start": start, "end": end}
-            relation = extractor.relations[int(best)]
+            relation = extractor.facts["relations"][int(best)]
             yield {"id": example.id, "relation": relation, "score": float(score)} | names
 
 

@@ -1,9 +1,11 @@
 """Check for the exercise of `book/relatives/roberta`: how many numbers an ALBERT has."""
 
-from functools import partial
 from operator import index
 
+import torch
+
 from spanbert_tutorial.exercises.diagnosis import Check
+from spanbert_tutorial.relatives.albert import AlbertConfig, AlbertEncoder
 
 CASES = [  # vocabulary, E, H, layers, sharing
     (30_000, 128, 768, 12, "all"),
@@ -14,29 +16,18 @@ CASES = [  # vocabulary, E, H, layers, sharing
 ]
 
 
-def counted(
-    vocabulary: int,
-    embedding: int,
-    hidden: int,
-    layers: int,
-    sharing: str,
-    *,
-    projected: bool = True,
-) -> int:
-    """The right count; projected: whether the projection from E to H is counted."""
-    attention = 4 * hidden**2 + 6 * hidden
-    feed_forward = 8 * hidden**2 + 7 * hidden
-    embeddings = (vocabulary + 512 + 2 + 2) * embedding  # words, positions, segments, LayerNorm
-    return (
-        embeddings
-        + projected * (embedding + 1) * hidden
-        + attention * (1 if sharing in ("all", "attention") else layers)
-        + feed_forward * (1 if sharing in ("all", "feed_forward") else layers)
-    )
+def counted(vocabulary: int, embedding: int, hidden: int, layers: int, sharing: str) -> int:
+    sizes = vocabulary, hidden, layers, 1, 4 * hidden
+    config = AlbertConfig(*sizes, embedding_size=embedding, sharing=sharing)
+    with torch.device("meta"):  # only shapes
+        return sum(weight.numel() for weight in AlbertEncoder(config).parameters())
 
 
-#: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
-#: and heads.
+def projection(embedding: int, hidden: int) -> int:
+    return (embedding + 1) * hidden
+
+
+#: Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without heads.
 check_count = Check(
     CASES,
     counted,
@@ -44,9 +35,11 @@ check_count = Check(
         "you count what the layers share once per layer. "
         "It is stored once.": lambda v, e, h, n, sharing: counted(v, e, h, n, "none"),
         "this is a BERT: its embeddings have width H. ALBERT's have width E, followed by "
-        "a projection.": lambda v, e, h, n, sharing: counted(v, h, h, n, sharing, projected=False),
-        "the projection from E to H is missing: a matrix and a bias.": partial(
-            counted, projected=False
+        "a projection.": lambda v, e, h, n, sharing: (
+            counted(v, h, h, n, sharing) - projection(h, h)
+        ),
+        "the projection from E to H is missing: a matrix and a bias.": lambda v, e, h, n, sharing: (
+            counted(v, e, h, n, sharing) - projection(e, h)
         ),
     },
     "what is shared counts once, and each token costs E numbers, not H.",

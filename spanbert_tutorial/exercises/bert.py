@@ -22,8 +22,7 @@ def attention(
     return scores.masked_fill(~real, -math.inf).softmax(-1) @ value
 
 
-#: Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is
-#: attention.
+#: Prints whether `attempt(query, key, value: [n,d], real: bool[n]) -> [n,d]` is attention.
 check_attention = Check(
     [(QUERY, KEY, VALUE, torch.arange(N) < N - 1)],
     attention,

@@ -29,8 +29,7 @@ def unclosed(*case: list) -> Lists:
     return source, target[:-1]
 
 
-#: Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
-#: two lists.
+#: Prints whether `attempt(ids, selected, sentinels)`, lists, gives T5's input and target.
 check_span_corruption = Check(
     CASES,
     right,

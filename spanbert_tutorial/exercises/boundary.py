@@ -38,8 +38,7 @@ def rows(
 BLOCK = "you give indices in the block. The model's input has [CLS] in front, so add 1"
 APART = "you give touching or overlapping spans separate rows. Merge them: they are one span."
 
-#: Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
-#: right.
+#: Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, in order.
 check_boundary_rows = Check(
     CASES,
     rows,

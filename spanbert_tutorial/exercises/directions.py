@@ -25,8 +25,7 @@ def rows_of_tokens(answer: Any) -> list:
     return pattern[REAL.numpy()].tolist()
 
 
-#: Prints whether `attempt(name, real: bool[n])` gives the attention mask bool[n,n] for each
-#: name of NAMES.
+#: Prints whether `attempt(name, real: bool[n])` gives the mask bool[n,n] for each name of NAMES.
 check_mask = Check(
     [(name, REAL) for name in NAMES],
     right,

@@ -34,8 +34,7 @@ SCORED = (
     "discriminator predicts a label for every real token."
 )
 
-#: Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
-#: labels and scored tokens.
+#: Prints whether `attempt(original, selected, sampled, real)` gives ids, labels and scored tokens.
 check_replace = Check(
     CASES,
     replaced,

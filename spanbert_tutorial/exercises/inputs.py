@@ -40,8 +40,7 @@ def batch(pairs: list[Pair], longest: int, *, last_segment: int = 1, real: int =
     return ids, segments, mask
 
 
-#: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
-#: pairs.
+#: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of pairs.
 check_batch = Check(
     CASES,
     batch,

@@ -19,8 +19,7 @@ def entropy(ids: np.ndarray, pad_id: int) -> float:
     return float((p * np.log(1 / p)).sum())
 
 
-#: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids
-#: [B, n].
+#: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids.
 check_plateau = Check(
     [(np.array(ids), 0) for ids in BLOCKS],
     entropy,

@@ -39,8 +39,7 @@ def answer(
     return None if lack > threshold else (best.first, best.last)
 
 
-#: Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
-#: token, or None.
+#: Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last), or None.
 check_answer = Check(
     [draw_case(np.random.default_rng(seed)) for seed in range(36)],
     answer,

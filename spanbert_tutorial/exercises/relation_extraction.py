@@ -39,8 +39,7 @@ def bare(labels: Labels) -> list[str]:
     return [label.split("(")[0] for label in labels]
 
 
-#: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
-#: directions counted.
+#: Prints whether `attempt(gold, predicted, relation)` gives its F1 in percent, directions counted.
 check_directed = Check(
     CASES,
     directed_f1,

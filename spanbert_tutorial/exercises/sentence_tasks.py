@@ -1,11 +1,11 @@
 """Check for the second exercise of `book/tasks/classification`."""
 
-from collections.abc import Sequence
-from math import sqrt
+from functools import partial
+
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from spanbert_tutorial.exercises.diagnosis import Check
 
-Labels = Sequence[str]
 CASES = [
     (list(gold), list(said))
     for gold, said in (
@@ -21,34 +21,16 @@ CASES = [
 ]
 
 
-def counts(gold: Labels, said: Labels) -> tuple[int, int, int, int]:
-    pairs = list(zip(gold, said, strict=True))
-    a, b, c, d = (pairs.count(each) for each in (("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")))
-    return a, b, c, d
-
-
-def matthews(gold: Labels, said: Labels) -> float:
-    tp, fp, fn, tn = counts(gold, said)
-    below = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-    return (tp * tn - fp * fn) / below if below else 0.0
-
-
-def f1(gold: Labels, said: Labels) -> float:
-    tp, fp, fn, _ = counts(gold, said)
-    return 2 * tp / (2 * tp + fp + fn)
-
-
-#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
-#: "1".
+#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of "0" and "1".
 check_matthews = Check(
     CASES,
-    matthews,
+    matthews_corrcoef,
     {
         "this is the accuracy. Always predicting the more frequent label already scores high on "
-        "it.": lambda gold, said: sum(a == b for a, b in zip(gold, said, strict=True)) / len(gold),
-        "you compute F1. It ignores the 0s that were right.": f1,
+        "it.": accuracy_score,
+        "you compute F1. It ignores the 0s that were right.": partial(f1_score, pos_label="1"),
         "you drop the sign. A program that is always wrong gets -1, not 1.": lambda *case: abs(
-            matthews(*case)
+            matthews_corrcoef(*case)
         ),
     },
     "both types of mistakes count, and a constant prediction gets 0.",

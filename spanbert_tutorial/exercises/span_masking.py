@@ -14,8 +14,7 @@ BUDGETS = [
     ([], 5),
 ]
 
-#: Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
-#: left.
+#: Prints whether `attempt(sizes, left)` says how many words of a span fit the budget.
 check_cut = Check(
     BUDGETS,
     lambda sizes, left: (np.cumsum(sizes) <= left).sum(),

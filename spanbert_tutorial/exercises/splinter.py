@@ -26,8 +26,7 @@ def clusters(words: list[str], stop: set[str], longest_first: bool = True) -> Cl
 
 ALONE = "you let a cluster have stop words alone. At least one word must be no stop word"
 
-#: Prints whether `attempt(words, stop)` gives the clusters, each a list of (first, last), in any
-#: order.
+#: Prints whether `attempt(words, stop)` gives the clusters, lists of (first, last), in any order.
 check_clusters = Check(
     [(text.split(), STOP) for text in TEXTS],
     clusters,

@@ -7,7 +7,6 @@ batch, n sequence, H hidden, E width of the embeddings, V vocabulary, t masked t
 """
 
 import functools
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -154,27 +153,6 @@ class ElectraEncoder(BertEncoder):
         """An untrained head; words: the embeddings [V,E], for heads that use them."""
         raise NotImplementedError
 
-    @classmethod
-    def _read(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> tuple[dict, dict[str, Tensor], str]:
-        """As in BERT. A checkpoint without this head, such as `ElectraModel`, gets an untrained one
-        and a warning."""
-        config, state, source = super()._read(model_or_path)
-        words = state.get(f"electra.{WORDS}", state.get(WORDS))
-        if words is None or config.get("model_type") != "electra":
-            return config, state, source  # is refused
-        if not any(name.startswith(THEIRS) for name in state):
-            told = f"{source} has no {cls.head}: it starts untrained."
-            warnings.warn(told, stacklevel=3)
-            sizes = cls.config_class.from_dict(config)
-            head = cls.new_head(sizes, nn.Parameter(words)).state_dict()
-            fresh = {f"{cls.head}.{key}": w for key, w in head.items()}
-            state = state | to_huggingface_names(fresh, layout=ELECTRA)
-        if cls.head == MLM:  # tied: a file has the table only once
-            state = state | {"generator_lm_head.weight": words}
-        return config, state, source
-
     def _empty_huggingface(self) -> nn.Module:
         import transformers  # here, because it takes seconds
 
@@ -235,6 +213,16 @@ class ElectraGenerator(ElectraEncoder):
         return MaskedLanguageModelHead(
             config.hidden_size, words, config.layer_norm_eps
         )
+
+    @classmethod
+    def _read(
+        cls, model_or_path: nn.Module | str | Path
+    ) -> tuple[dict, dict[str, Tensor], str]:
+        config, state, source = super()._read(model_or_path)
+        name = f"electra.{WORDS}"
+        if name in state:  # tied: a file has the table only once
+            state["generator_lm_head.weight"] = state[name]
+        return config, state, source
 
     @classmethod
     def from_huggingface(

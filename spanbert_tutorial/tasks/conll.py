@@ -3,8 +3,8 @@
 A file holds documents; a document is a row of words, a blank line ends a sentence, and a line with
 `#` in front is a comment. Columns are parted by tabs, or else by spaces. The fourth column is the word,
 the last gives the mentions that begin and end there: `(7` begins one of cluster 7, `7)` ends it,
-`(7)` is one word long, `|` parts several, and `-` (also `_`, `*`, or nothing) means none. The rows of
-a sentence have equally many columns. Source: CoNLL-2012's shared task.
+`(7)` is one word long, `|` parts several, and `-` (also `_`, `*`, or nothing) means none. Source:
+CoNLL-2012's shared task.
 """
 
 import re
@@ -141,10 +141,8 @@ class Reader:
         self.name, part = cast(re.Match, found).groups()
         self.part = part or "0"
         self.sentences: list[list[str]] = [[]]
-        self.columns = 0  # of the last row
         self.count = 0
         self.clusters: dict[str, list[Span]] = defaultdict(list)
-        self.seen: set[Span] = set()
         # cluster → first words of the mentions that have not ended
         self.open: dict[str, list[int]] = defaultdict(list)
 
@@ -158,14 +156,11 @@ class Reader:
         if len(cells) < FEWEST:  # parted by spaces; only between tabs may one be empty
             cells = columns_of(line)
         fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
-        wrong = f"{len(cells)} columns, and the row before has {self.columns}"
-        fits(not self.sentences[-1] or len(cells) == self.columns, wrong)
         fits(visible(cells[3]), "the fourth column holds no word that can be seen")
         missing = "the words are missing, this is a skeleton; fill it with the corpus's own script"
         fits(cells[3] != "[WORD]", missing)
         shifted = not cells[-1] and BRACKET.search(cells[-2])
         fits(not shifted, "a tab at its end makes the last column empty")
-        self.columns = len(cells)
         self.sentences[-1].append(unescaped(cells[3]))
         if cells[-1] not in NOTHING:
             for text in cells[-1].split("|"):
@@ -182,8 +177,6 @@ class Reader:
             return
         fits(alone or self.open[ends], f"a mention of cluster {ends} ends that has not begun")
         span = (self.count if alone else self.open[ends].pop(), self.count)
-        fits(span not in self.seen, "a mention is given twice")
-        self.seen.add(span)
         self.clusters[alone or ends].append(span)
 
     def document(self) -> Document:

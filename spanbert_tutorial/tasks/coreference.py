@@ -11,7 +11,7 @@ spans, m mentions kept, a antecedents of each, G width of a span's vector.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -165,20 +165,19 @@ def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
     """Tensors of parts of documents, padded: ids int64 [B,S,n], attention_mask bool [B,S,n]; words
     [B,W,3], sentences [B,W] and mentions [B,M,3] with NO_TARGET as padding."""
     segments = [segment for one in parts for segment in one.ids]  # of all documents
-    lengths = np.array([len(segment) for segment in segments])
-    documents = np.cumsum([len(one.ids) for one in parts])[:-1]  # where to split them
+    counts = [len(one.ids) for one in parts]
     ids = padded(segments, pad_id)
-    mask = np.arange(lengths.max()) < lengths[:, None]
-    mask = padded(np.split(mask, documents), False).astype(bool)
+    lengths = torch.tensor([len(segment) for segment in segments])
+    mask = torch.arange(ids.shape[1]) < lengths[:, None]
+    mask = padded(mask.split(counts), 0).bool()
     mask[:, :, 0] = True  # a padding segment attends to its first position
-    arrays = {
-        "input_ids": padded(np.split(ids, documents), pad_id),
+    return {
+        "input_ids": padded(ids.split(counts), pad_id),
         "attention_mask": mask,
         "words": padded([one.words for one in parts], NO_TARGET),
         "sentences": padded([one.sentences for one in parts], NO_TARGET),
         "mentions": padded([one.mentions for one in parts], NO_TARGET),
     }
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 # --- spans: candidates, and which are kept ------------------------------------------
@@ -249,9 +248,8 @@ class Scored(NamedTuple):
 class SpanVectors(nn.Module):
     """g = [x_first; x_last; x̂; width] of each span.
 
-    The hidden states of its first and last token, a mean of all its
-    tokens weighted by attention, and a learned vector for its width in
-    words. Lee and others (2017), §4.2.
+    The hidden states of its first and last token, a mean of all its tokens weighted by attention,
+    and a learned vector for its width in words. Lee and others (2017), §4.2.
     """
 
     def __init__(
@@ -396,9 +394,8 @@ def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
 def antecedent_loss(document: Scored, cluster: Tensor) -> Tensor:
     """−log of the probability of all gold antecedents together.
 
-    Summed over the mentions. Gold are those of the same cluster, and ε
-    where there are none. Lee and others (2017), eq. 8. cluster [m]: of
-    the mentions, -1 for none.
+    Summed over the mentions. Gold are those of the same cluster, and ε where there are none. Lee
+    and others (2017), eq. 8. cluster [m]: of the mentions, -1 for none.
     """
     gold = cluster[:, None] == cluster[document.antecedents]
     gold &= (document.antecedents >= 0) & (cluster[:, None] >= 0)
@@ -457,15 +454,14 @@ class CoreferenceResolver(Predictor):
     task = "coreference"
 
     def __init__(
-        self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128
+        self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128, **facts: object
     ) -> None:
         facts = {"max_words": model.max_words, "singletons": model.singletons}
         super().__init__(model, wordpiece, max_length, **facts)
 
-    @classmethod
-    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
-        model = CoreferenceModel(encoder, facts["max_words"], facts["singletons"])
-        return cls(model, wordpiece, facts["length"])
+    @staticmethod
+    def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> CoreferenceModel:
+        return CoreferenceModel(encoder, facts["max_words"], facts["singletons"])
 
     def predict(self, documents: Sequence[Document]) -> list[list[list[Span]]]:
         """The predicted clusters of each document, in order; those of one mention only where the

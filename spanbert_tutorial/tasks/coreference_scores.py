@@ -104,8 +104,7 @@ def by_mention(clusters: Sequence[set]) -> dict[Mention, int]:
 def b_cubed(key: Sequence[set], response: Sequence[set]) -> Share:
     """Mentions: the share of each one's key cluster that is found.
 
-    Found is what is in the mention's response cluster; 0 if it has
-    none.
+    Found is what is in the mention's response cluster; 0 if it has none.
     """
     overlap = overlaps(key, response)
     sizes = np.array([len(cluster) for cluster in key])

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from spanbert_tutorial.bert.encoder import BertEncoder, set_dropout
 from spanbert_tutorial.bert.inputs import NO_TARGET
@@ -60,22 +61,19 @@ class FineTuning:
 def stacked(inputs: Sequence[Any], pad_id: int) -> dict[str, Tensor]:
     """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n], padded on the right.
     inputs: each with `ids` [n] and `segments` [n]."""
-    lengths = np.array([len(one.ids) for one in inputs])
-    arrays = {
-        "input_ids": padded([one.ids for one in inputs], pad_id),
+    ids = padded([one.ids for one in inputs], pad_id)
+    lengths = torch.tensor([len(one.ids) for one in inputs])
+    return {
+        "input_ids": ids,
         "token_type_ids": padded([one.segments for one in inputs], 0),
-        "attention_mask": np.arange(lengths.max()) < lengths[:, None],
+        "attention_mask": torch.arange(ids.shape[1]) < lengths[:, None],
     }
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def padded(arrays: Sequence[np.ndarray], value: int) -> np.ndarray:
+def padded(arrays: Sequence[Any], value: int) -> Tensor:
     """int64 [B, longest, …]: the arrays with `value` after the rows of each."""
-    shape = len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]
-    full = np.full(shape, value, dtype=np.int64)
-    for row, array in enumerate(arrays):
-        full[row, : len(array)] = array
-    return full
+    tensors = [torch.as_tensor(array, dtype=torch.int64) for array in arrays]
+    return pad_sequence(tensors, batch_first=True, padding_value=value)
 
 
 class Data:

@@ -9,10 +9,10 @@ sequence, H hidden, R relations.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -48,9 +48,8 @@ def score(
 ) -> dict[str, float]:
     """precision, recall, f1 in percent over all but `negative`.
 
-    Counted together (micro), as TACRED does. A share of nothing is 0
-    (TACRED's own scorer prints a precision of 100 where nothing is
-    predicted; the F1 is 0 in both).
+    Counted together (micro), as TACRED does. A share of nothing is 0 (TACRED's own scorer prints a
+    precision of 100 where nothing is predicted; the F1 is 0 in both).
     """
     pairs = list(zip(gold, predicted, strict=True))
     right = sum(one == other != negative for one, other in pairs)
@@ -101,9 +100,8 @@ class Marker(str):
 def marked(example: Example, marking: str) -> list[str]:
     """The words of a sentence with markers for its two names.
 
-    "replaced", as SpanBERT: one marker with role and type in place of
-    each name. "around": a marker before each name and one after it, and
-    the name stays.
+    "replaced", as SpanBERT: one marker with role and type in place of each name. "around": a marker
+    before each name and one after it, and the name stays.
     """
     roles = {"SUBJ": example.subject, "OBJ": example.object}
     row: list[str] = []
@@ -267,39 +265,26 @@ def fine_tune(
         return RelationModel(encoder, len(data.relations), head)
 
     trained, history = fit(model, data, settings, snapshots)
-    how = data.relations, marking, settings.max_length
-    return RelationExtractor(trained, wordpiece, *how), history
+    facts = {"relations": data.relations, "head": head, "marking": marking}
+    return RelationExtractor(trained, wordpiece, settings.max_length, **facts), history
 
 
 class RelationExtractor(Predictor):
-    """Names the likeliest relation. relations: what the scores stand for; max_length: of inputs."""
+    """Names the likeliest relation. facts: `relations`, what the scores stand for, `head` and
+    `marking`."""
 
     task = "relations"
     collate = staticmethod(tensors)
 
-    def __init__(
-        self,
-        model: RelationModel,
-        wordpiece: WordPiece,
-        relations: Sequence[str],
-        marking: str,
-        max_length: int,
-    ) -> None:
-        self.relations = list(relations)
-        self.marking = marking
-        facts = {"relations": self.relations, "head": model.head, "marking": marking}
-        super().__init__(model, wordpiece, max_length, **facts)
-
-    @classmethod
-    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
-        model = RelationModel(encoder, len(facts["relations"]), facts["head"])
-        return cls(model, wordpiece, facts["relations"], facts["marking"], facts["length"])
+    @staticmethod
+    def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> RelationModel:
+        return RelationModel(encoder, len(facts["relations"]), facts["head"])
 
     def predict(self, examples: Sequence[Example]) -> list[str]:
         """One relation each, in order; the examples' own are not looked at."""
-        return [self.relations[int(row.argmax())] for row in self.scores(examples)]
+        return [self.facts["relations"][int(row.argmax())] for row in self.scores(examples)]
 
     def scores(self, examples: Sequence[Example]) -> list[Tensor]:
         """The score of each relation [R] for each example."""
-        how = self.wordpiece, self.marking, self.max_length
+        how = self.wordpiece, self.facts["marking"], self.max_length
         return self.logits([Marked.of(example, *how) for example in examples])

@@ -160,8 +160,6 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
         f"{', '.join(header)[:80] or 'no line'}; give a training or development file (for a test file "
         "without labels use `predict`).",
     )
-    keys = [name for name in header if name in IDS]
-    seen: dict[tuple, str | float] = {}
     for number, cells in lines:
         where = f"{path}, line {number}"
         if task.name == "QQP" and len(cells) < len(header):  # three of the official rows
@@ -175,15 +173,7 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
         if task.name == "MNLI" and label == "-":
             found.skipped += 1
             continue
-        example = checked(texts, label, task, where)
-        key = (example[0], *(row[name] for name in keys))
-        wrong = f"{where}: the id {row[keys[0]] if keys else ''} stands there with two labels"
-        before = seen.setdefault(key, example[1])
-        require(before == example[1] or not keys, f"{wrong}; leave one out.")
-        found.append(example)
-
-
-IDS = ("index", "id", "pairID", "idx")  # columns that number the rows
+        found.append(checked(texts, label, task, where))
 
 
 def checked(texts: Sequence[str], label: str | None, task: Task, where: str) -> Example:

@@ -8,7 +8,8 @@ SpanBERT §5.3.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import torch.nn.functional as F
@@ -118,32 +119,22 @@ def fine_tune(
         standard = ((scores - facts["mean"]) / facts["spread"]).astype(np.float32)
         inputs = [Framed.of(texts, wordpiece, settings.max_length) for texts, _ in examples]
         data = Data(inputs, standard, wordpiece, settings)
-    model, history = fit(lambda: new_model(encoder, facts), data, settings, snapshots)
-    return SentencePredictor(model, wordpiece, facts | {"length": settings.max_length}), history
-
-
-def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> ClassificationModel:
-    """With a new head, for labels or for a score."""
-    if labels := facts.get("labels"):
-        return ClassificationModel(encoder, len(labels))
-    return RegressionModel(encoder)
+    make_model = partial(SentencePredictor.new_model, encoder, facts)
+    model, history = fit(make_model, data, settings, snapshots)
+    return SentencePredictor(model, wordpiece, settings.max_length, **facts), history
 
 
 class SentencePredictor(Predictor):
-    """Names labels or scores. facts: `length` of the inputs, and `labels`, what the model's scores
-    stand for, or `mean` and `spread`, which turn its one number into a score."""
+    """Names labels or scores. facts: `labels`, what the model's scores stand for, or `mean` and
+    `spread`, which turn its one number into a score."""
 
     task = "sentences"
 
-    def __init__(
-        self, model: ClassificationModel, wordpiece: WordPiece, facts: Mapping[str, Any]
-    ) -> None:
-        super().__init__(model, wordpiece, facts["length"])
-        self.facts |= facts
-
-    @classmethod
-    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
-        return cls(new_model(encoder, facts), wordpiece, facts)
+    @staticmethod
+    def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> ClassificationModel:
+        if labels := facts.get("labels"):
+            return ClassificationModel(encoder, len(labels))
+        return RegressionModel(encoder)
 
     def scores(self, examples: Sequence[Example]) -> list[Tensor]:
         """The model's scores of each example, [K] or [1]; their own labels are not looked at."""

@@ -14,22 +14,14 @@ from itertools import accumulate
 import numpy as np
 
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
+from spanbert_tutorial.tasks.squad_files import (  # noqa: F401
+    GoldAnswer,
+    Question,
+    check_ids,
+    read,
+    read_several,
+)
 
-__all__ = [
-    "GoldAnswer",
-    "Question",
-    "best_threshold",
-    "character_f1",
-    "chosen_threshold",
-    "exact_match",
-    "f1",
-    "intervals",
-    "normalize",
-    "read",
-    "read_several",
-    "score",
-]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 # a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
@@ -66,8 +58,7 @@ def exact_match(prediction: str, gold: str) -> int:
 def f1(prediction: str, gold: str) -> float:
     """2PR / (P + R) over the words that both share.
 
-    A word counts as often as in both. An empty side needs an empty
-    other.
+    A word counts as often as in both. An empty side needs an empty other.
     """
     words = normalize(prediction).split()
     wanted = normalize(gold).split()

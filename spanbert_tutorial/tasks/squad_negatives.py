@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
-from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks.squad_files import Question
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -170,8 +170,6 @@ def picked(
 
 def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np.ndarray) -> float:
     """How often a question without an answer has higher null odds than one with an answer; ties
-    count half. Raises InputError when one side is empty."""
-    both = len(with_answer) and len(without)
-    require(both, "the AUC compares two groups: give at least one question of each.")
-    difference = np.array(without, dtype=float)[:, None] - np.array(with_answer, dtype=float)
-    return float(((difference > 0) + 0.5 * (difference == 0)).mean())
+    count half."""
+    unanswerable = [0] * len(with_answer) + [1] * len(without)
+    return float(roc_auc_score(unanswerable, [*with_answer, *without]))

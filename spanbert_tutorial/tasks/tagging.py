@@ -6,9 +6,9 @@ predicted on its own (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entitie
 F1 follow CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,9 +47,8 @@ def labeled_sentences(document: dict) -> list[LabeledText]:
 def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
     """B-label where an entity begins, I-label inside it, else O.
 
-    words: (begin, end) of each in characters, int [w,2]. An entity has
-    every word that it overlaps. Raises InputError for an entity without
-    a word, and for two that share one.
+    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it overlaps.
+    Raises InputError for an entity without a word, and for two that share one.
     """
     tags = ["O"] * len(words)
     for start, end, label in entities:
@@ -68,9 +67,8 @@ def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
     """Entities (first word, last word, label) of a row of tags.
 
-    As CoNLL's scorer reads it: an I-label without an entity of that
-    label right before it begins one. Raises InputError for a tag that
-    is not O, B-label or I-label.
+    As CoNLL's scorer reads it: an I-label without an entity of that label right before it begins
+    one. Raises InputError for a tag that is not O, B-label or I-label.
     """
     entities: list[tuple[int, int, str]] = []
     for word, tag in enumerate(tags):
@@ -91,9 +89,8 @@ def entity_scores(
 ) -> dict[str, float]:
     """precision, recall, f1 in percent, counted over whole entities.
 
-    An entity counts when both boundaries and the label are right; 0
-    where a denominator is 0. gold, predicted: a row of tags for each
-    text.
+    An entity counts when both boundaries and the label are right; 0 where a denominator is 0. gold,
+    predicted: a row of tags for each text.
     """
     wanted, said = (
         {(text, *span) for text, tags in enumerate(rows) for span in spans(tags)}
@@ -207,26 +204,18 @@ def fine_tune(
     check_start(encoder, wordpiece, settings)
     data = TaggingData(texts, wordpiece, settings)
     model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings, snapshots)
-    return Tagger(model, wordpiece, data.tags, settings.max_length), history
+    return Tagger(model, wordpiece, settings.max_length, tags=data.tags), history
 
 
 class Tagger(Predictor):
-    """Finds entities. tags: those of the model's scores, in order; max_length: of an input; a longer
-    text is cut between words."""
+    """Finds entities. max_length: of an input; a longer text is cut between words. facts: `tags`, in
+    the order of the model's scores."""
 
     task = "tagging"
 
-    def __init__(
-        self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str], max_length: int = 512
-    ) -> None:
-        self.all_tags = list(tags)
-        limit = model.encoder.config.max_position_embeddings
-        super().__init__(model, wordpiece, min(max_length, limit), tags=self.all_tags)
-
-    @classmethod
-    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
-        model = TaggingModel(encoder, len(facts["tags"]))
-        return cls(model, wordpiece, facts["tags"], facts["length"])
+    @staticmethod
+    def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> TaggingModel:
+        return TaggingModel(encoder, len(facts["tags"]))
 
     def scored(self, texts: Sequence[str]) -> list[tuple[np.ndarray, list[str], np.ndarray]]:
         """For each text where its words stand [w,2], the likeliest tag of each, and its probability
@@ -237,7 +226,7 @@ class Tagger(Predictor):
         for parts in cut:
             own = torch.cat([next(rows).softmax(-1)[part.positions] for part in parts]).numpy()
             offsets = np.concatenate([part.offsets for part in parts])
-            found.append((offsets, [self.all_tags[tag] for tag in own.argmax(1)], own.max(1)))
+            found.append((offsets, [self.facts["tags"][tag] for tag in own.argmax(1)], own.max(1)))
         return found
 
     def tags(self, texts: Sequence[str]) -> list[list[str]]:

@@ -30,7 +30,7 @@ HEAD = "head."  # prefix of the names of a head's weights
 
 class Predictor:
     """A fine-tuned model, an encoder and a head, in use. facts: what else its folder has to say,
-    ready for JSON, such as labels. A task gives its name, `opened`, and `predict(examples)`."""
+    ready for JSON, such as labels. A task gives its name, `new_model`, and `predict(examples)`."""
 
     task: ClassVar[str]  # on the command line
     collate: Callable[[Sequence[Any], int], dict[str, Tensor]] = staticmethod(stacked)
@@ -43,9 +43,9 @@ class Predictor:
         self.max_length = max_length
         self.facts: dict[str, Any] = {**facts, "length": max_length}
 
-    @classmethod
-    def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
-        """The predictor of an encoder and these facts, with a new head."""
+    @staticmethod
+    def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> nn.Module:
+        """The encoder with a new head for these facts."""
         raise NotImplementedError
 
     @classmethod
@@ -62,7 +62,8 @@ class Predictor:
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, encoder)
         with reading(f"config.json of {source}", "copy the checkpoint again"):
-            found = cls.opened(encoder, wordpiece, facts)
+            model = cls.new_model(encoder, facts)
+            found = cls(model, wordpiece, facts.pop("length"), **facts)
         load_head(found.model, head, source)
         return found
 

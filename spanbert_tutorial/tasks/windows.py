@@ -24,8 +24,7 @@ MAX_QUESTION_TOKENS = 64
 class Encoded:
     """A question [q] and its context [m] as token ids.
 
-    offsets: start and end of each context token in characters, int
-    [m,2].
+    offsets: start and end of each context token in characters, int [m,2].
     """
 
     question: np.ndarray
@@ -74,8 +73,7 @@ def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
 def window_ranges(tokens: int, room: int, doc_stride: int) -> list[tuple[int, int]]:
     """(start, end) of ranges that together cover all tokens.
 
-    Each has at most `room` tokens and starts `doc_stride` after the
-    one before.
+    Each has at most `room` tokens and starts `doc_stride` after the one before.
     """
     wrong = f"windows of {room} context tokens every {doc_stride}"
     require(room >= 1 and doc_stride >= 1, f"{wrong}: give more.")
@@ -151,9 +149,8 @@ def best_spans(
 ) -> list[Candidate]:
     """The best spans of one window, best first.
 
-    A span is inside the context, starts at a token that is central in
-    this window, and has at most `max_answer_length` tokens. starts,
-    ends: scores of the window's positions, float [n].
+    A span is inside the context, starts at a token that is central in this window, and has at most
+    `max_answer_length` tokens. starts, ends: scores of the window's positions, float [n].
     """
     size = window.end - window.start
     context = slice(window.first, window.first + size)
@@ -183,10 +180,9 @@ def decode(
 ) -> tuple[list[Candidate], float]:
     """The best spans over all windows, best first; the null score.
 
-    The null score is the minimum over the windows of S + E of [CLS],
-    because the answer is in only some of the windows, and the others
-    are right to find none. scores: for each window S and E at its
-    positions, float [n].
+    The null score is the minimum over the windows of S + E of [CLS], because the answer is in only
+    some of the windows, and the others are right to find none. scores: for each window S and E at
+    its positions, float [n].
     """
     limits = n_best_size, max_answer_length
     spans: list[Candidate] = []
