@@ -164,9 +164,11 @@ SETTINGS = {
 }
 
 
-def add_tasks(parser: argparse.ArgumentParser, does: str, names: Iterable[str]) -> Iterator:
-    """The tasks as commands below a command: name, task, and the function that adds an option, of
-    each. does: what the command does, for the help."""
+def add_tasks(
+    parser: argparse.ArgumentParser, does: str, names: Iterable[str]
+) -> Iterator[tuple[str, Task, argparse.ArgumentParser]]:
+    """The tasks as commands below a command, which `does` something, for the help: name, task and
+    parser of each, which has the options for its vocabulary and for reading its files."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name in names:
         task = TASKS[name]
