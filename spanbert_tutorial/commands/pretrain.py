@@ -243,7 +243,10 @@ def dry_run(run: Run, options: argparse.Namespace, compiling: bool) -> None:
         processes().wait_for_everyone()
     if not main:
         return
-    memory = peak_memory()
+    memory = peak_memory()  # before the multiplications
+    rate = matmul_rate()
+    sbo = with_boundary(objective_or_mixture(run.objective))
+    needed = operations(model.encoder.config, run.max_length, sbo)  # of a token
     print(
         f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
         f"{16 * parameters / 2**30:.2f} GiB in training{memory}.\n"
@@ -251,18 +254,10 @@ def dry_run(run: Run, options: argparse.Namespace, compiling: bool) -> None:
         f"tokens a step, {run.steps * tokens / 1e6:,.1f} M tokens, "
         f"{run.steps * tokens / corpus_tokens:.2f} times the text.\n"
         f"Time: {seconds:.2g} s a step here, {tokens / seconds:,.0f} tokens/s, "
-        f"about {run.steps * seconds / 3600:.2f} hours. {utilization(run, model, tokens / seconds)} "
-        "Nothing was written."
+        f"about {run.steps * seconds / 3600:.2f} hours. The model's "
+        f"operations are {tokens / seconds * needed / rate:.0%} (MFU) of the {rate / 1e12:.3g} TFLOP/s "
+        "that large matrix multiplications reach here. Nothing was written."
     )
-
-
-def utilization(run: Run, model: PretrainingModel, speed: float) -> str:
-    """Sentence on the model FLOPs utilization (MFU). speed: tokens a second."""
-    sbo = with_boundary(objective_or_mixture(run.objective))
-    rate = matmul_rate()
-    share = speed * operations(model.encoder.config, run.max_length, sbo) / rate
-    reached = f"the {rate / 1e12:.3g} TFLOP/s that large matrix multiplications reach here"
-    return f"The model's operations are {share:.0%} (MFU) of {reached}."
 
 
 def peak_memory() -> str:
