@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
-LONGEST = 300  # characters of a message; of one that lists names of weights, twice as many
+LONGEST = 400  # characters of a message
 VALUE = 100  # characters of a value in a message
 
 
 class InputError(ValueError):
     """Bad input, said in one sentence that names the value or file and how to fix it.
 
-    The command line prints the sentence and exits with code 2. `str` of it is one short line,
-    whatever the value was: long values lose their middle, and what a terminal would not show is
-    written as its code.
+    The command line prints the sentence and exits with code 2. `str` of it is one line, whatever
+    the value was, and what a terminal would not show is written as its code.
     """
 
     def __str__(self) -> str:
@@ -29,13 +28,9 @@ class NoRoom(InputError):
 
 
 def one_line(message: str) -> str:
-    """The message as one printable line; its long words, or what is left, without their middle."""
+    """The message as one printable line, without its middle where it is long."""
     line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    if len(line) > LONGEST:
-        line = " ".join(
-            without_middle(word, 60) if len(word) > VALUE else word for word in line.split(" ")
-        )
-    return without_middle(line, LONGEST) if len(line) > 2 * LONGEST else line
+    return without_middle(line, LONGEST)
 
 
 def without_middle(text: str, most: int) -> str:

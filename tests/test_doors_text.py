@@ -124,6 +124,7 @@ def test_settings_that_change_tokens_are_obeyed_or_refused(folder):
     assert tokens(folder, "RIVER") == ["river"]
     listed(folder)
     (folder / "tokenizer.json").unlink()
+    assert tokens(folder, "RÍVER") == ["river"]  # as BERT does, without its accents
     set_in(folder, do_lower_case=False, tokenize_chinese_chars=False, anything="else")
     assert tokens(folder, "漢字です") == ["[UNK]"]
     for more, named in (

@@ -133,7 +133,7 @@ def test_no_room_leaves_the_last_whole_snapshot(tmp_path, monkeypatch):
             part(tmp_path)
     assert [path.name for path in folder.iterdir()] == ["step-000000003"]
     (tmp_path / "metrics.jsonl").mkdir()
-    with pytest.raises(InputError, match="metrics.jsonl cannot be used .*restore the file"):
+    with pytest.raises(InputError, match="metrics.jsonl cannot be used .*restore or remove"):
         part(tmp_path)
 
 

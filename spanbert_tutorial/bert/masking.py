@@ -8,7 +8,7 @@ so are never masked.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -60,11 +60,13 @@ class MaskingScheme:
             is_number(self.mask_ratio) and 0 <= self.mask_ratio <= 1,
             f"mask_ratio is {shown(self.mask_ratio)}, but a ratio lies between 0 and 1: try 0.15.",
         )
-        complete = getattr(self, "complete_words", True)
-        require(
-            isinstance(complete, bool),
-            f"complete_words is {shown(complete)}: give True or False.",
-        )
+        for field in fields(self):
+            value = getattr(self, field.name)
+            flag = isinstance(field.default, bool)
+            told = (
+                f"{field.name} is {shown(value)}: give True or False."
+            )
+            require(not flag or isinstance(value, bool), told)
 
     def budget(self, tokens: int) -> int:
         """⌈mask_ratio · tokens⌉. The ratio is the decimal that one

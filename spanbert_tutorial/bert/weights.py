@@ -219,10 +219,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
         content = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = None
-    require(
-        isinstance(content, dict),
-        f"{file} cannot be read as a JSON object: take the file of the original model.",
-    )
+    require(isinstance(content, dict), f"{file} cannot be read as a JSON object: copy it again.")
     return content
 
 
@@ -236,10 +233,8 @@ def weight_files(folder: Path) -> list[Path]:
         if (folder / index).is_file():
             parts = read_config(folder, index).get("weight_map")
             names = set(map(str, parts.values())) if isinstance(parts, dict) else set()
-            require(
-                names and all(Path(part).name == part for part in names),
-                f"{folder / index} names no files beside it: download it again.",
-            )
+            told = f"{folder / index} names no files beside it: download it again."
+            require(names and all(Path(part).name == part for part in names), told)
             return sorted(folder / part for part in names)
     raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there.")
 
@@ -288,8 +283,6 @@ def plain(name: str, weight: Tensor, file: Path) -> Tensor:
     )
     if weight.dtype == torch.float64:
         weight = weight.float()
-    require(
-        weight.isfinite().all(),
-        f"{file} has numbers in {name} that are not finite in float32: take the file of before.",
-    )
+    told = f"{file} has numbers in {name} that are not finite in float32: take the file of before."
+    require(weight.isfinite().all(), told)
     return weight.detach()

@@ -12,7 +12,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,7 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, check_text, parse_json, require, shown
+from spanbert_tutorial.errors import InputError, check_text, parse_json, require
 from spanbert_tutorial.text.lines import read_text
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -198,16 +198,12 @@ def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...
 # --- on the library: the tokenizer that the rest of the project uses ----------------
 
 
-def bert_tokenizer(
-    vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None
-) -> Tokenizer:
-    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. strip: accents;
-    None: if lowercase."""
-    tokenizer = Tokenizer(
-        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
-    )
-    strip = lowercase if strip is None else strip
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip)
+def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Tokenizer:
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. lowercase: without
+    accents, too."""
+    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(SPECIALS)
@@ -256,16 +252,11 @@ class WordPiece:
     begins a word. library: the tokenizer of a checkpoint; None: one with BERT's rules.
 
     Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises
-    InputError for a vocabulary without them, tokens that are no text, ids that are not 0, 1, 2, …,
-    and settings that are not true or false.
+    InputError for a vocabulary without them, tokens that are no text, and ids that are not 0, 1, 2, …
     """
 
     def __init__(
-        self,
-        vocabulary: dict[str, int],
-        lowercase: bool | None = False,
-        strip_accents: bool | None = None,
-        library: Tokenizer | None = None,
+        self, vocabulary: dict[str, int], lowercase: bool = False, library: Tokenizer | None = None
     ):
         missing = ", ".join(special for special in SPECIALS if special not in vocabulary)
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
@@ -275,12 +266,7 @@ class WordPiece:
             and sorted(vocabulary.values()) == list(range(len(vocabulary))),
             "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
-        for setting in (lowercase, strip_accents):
-            told = f"lowercase or strip_accents is {shown(setting)}: write true or false."
-            require(isinstance(setting, bool | None), told)
-        self.lowercase = bool(lowercase)
-        self.strip_accents = self.lowercase if strip_accents is None else strip_accents
-        self.library = library or bert_tokenizer(vocabulary, self.lowercase, self.strip_accents)
+        self.library = library or bert_tokenizer(vocabulary, lowercase)
         self.vocabulary = sorted(vocabulary, key=vocabulary.__getitem__)
         self.starts = np.array([not token.startswith("##") for token in self.vocabulary])
         ids = (vocabulary[special] for special in SPECIALS)
@@ -295,10 +281,8 @@ class WordPiece:
         if path.suffix == ".json":
             return cls.from_tokenizer_json(path, text)
         tokens = text.rstrip("\n").split("\n")
-        require(
-            not all("\t" in token for token in tokens),
-            f"the vocabulary {path} has a tab and a second column: leave only the tokens.",
-        )
+        told = f"the vocabulary {path} has a tab and a second column: leave only the tokens."
+        require(not all("\t" in token for token in tokens), told)
         vocabulary = {token: i for i, token in enumerate(tokens)}
         repeated = len(tokens) - len(vocabulary)
         require(not repeated, f"the vocabulary {path} has {repeated} repeated lines: remove them.")
@@ -320,9 +304,7 @@ class WordPiece:
             ) from None
         library.no_padding()
         library.no_truncation()
-        how = settings.get("normalizer") or {}
-        vocabulary = library.get_vocab()
-        return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"), library)
+        return cls.named(path, library.get_vocab(), False, library)
 
     @classmethod
     def named(cls, path: Path, *given: Any) -> "WordPiece":
@@ -331,25 +313,14 @@ class WordPiece:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
-    def with_normalizer(self, told: Mapping[str, bool]) -> "WordPiece":
-        """The same vocabulary, its text normalized as these settings of a `tokenizer_config.json`
-        say: do_lower_case, strip_accents, tokenize_chinese_chars. Raises InputError where the
-        normalizer is not BERT's."""
-        settings = json.loads(self.library.to_str())
-        how = settings["normalizer"]
-        require(
-            how and how["type"] == "BertNormalizer",
-            f"it sets {', '.join(told)}, and tokenizer.json has no normalizer of BERT: remove that.",
-        )
-        names = {
-            "do_lower_case": "lowercase",
-            "strip_accents": "strip_accents",
-            "tokenize_chinese_chars": "handle_chinese_chars",
-        }
-        for name, value in told.items():
-            require(isinstance(value, bool), f"{name} is {shown(value)}: write true or false.")
-            how[names[name]] = value
-        return WordPiece.from_tokenizer_json(Path("tokenizer_config.json"), json.dumps(settings))
+    @property
+    def lowercase(self) -> bool:
+        return bool(getattr(self.library.normalizer, "lowercase", False))
+
+    @property
+    def strip_accents(self) -> bool:
+        strip = getattr(self.library.normalizer, "strip_accents", False)
+        return self.lowercase if strip is None else strip
 
     def with_tokens(self, tokens: Iterable[str]) -> "WordPiece":
         """The same rules, with these tokens behind the vocabulary's own; those that it has stay
@@ -436,10 +407,10 @@ class WordPiece:
         settings |= {f"{special[1:-1].lower()}_token": special for special in SPECIALS}
         if self.strip_accents != self.lowercase:
             settings["strip_accents"] = self.strip_accents
-        how = json.loads(self.library.to_str())["normalizer"] or {}
-        if how.get("type") != "BertNormalizer":
+        normalizer = self.library.normalizer
+        if not isinstance(normalizer, normalizers.BertNormalizer):
             settings["tokenizer_class"] = "PreTrainedTokenizerFast"
-        elif not how["handle_chinese_chars"]:
+        elif not normalizer.handle_chinese_chars:
             settings["tokenize_chinese_chars"] = False
         text = json.dumps(settings, indent=2) + "\n"
         (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")

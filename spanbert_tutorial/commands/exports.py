@@ -10,6 +10,7 @@ import base64
 import json
 import logging
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -27,15 +28,8 @@ from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, Questio
 
 # the parts of a model that the page runs
 HEADS = ("encoder.", "masked_language_model.", "boundary.", "boundaries.")
-SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "layer_norm_eps",
-)
+SIZES: tuple[str, ...] = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+SIZES += ("intermediate_size", "max_position_embeddings", "layer_norm_eps")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -118,10 +112,8 @@ def web_script(
     Raises InputError for a checkpoint that the page cannot run.
     """
     model, wordpiece, max_length = open_model(source)
-    require(
-        not (wordpiece.lowercase or wordpiece.strip_accents),
-        f"{source} has an uncased vocabulary, which no page can read: give a cased model.",
-    )
+    cased = not (wordpiece.lowercase or wordpiece.strip_accents)
+    require(cased, f"{source} has an uncased vocabulary, which no page can read: give a cased one.")
     answers = isinstance(model, QuestionAnsweringModel)
     unasked = threshold is None or answers
     require(unasked, f"{source} does not answer questions: leave out --threshold.")
@@ -146,43 +138,37 @@ def web_script(
 # --- for ONNX Runtime ---------------------------------------------------------------
 
 
-class FillingGraph(nn.Module):
-    """A pre-trained model as one function of tensors: hidden states [B,n,H], logits [B,n,V] of the
-    masked language model head and, if there is a boundary head, its logits [t,V]. The last four
-    inputs are the columns of `BoundaryTargets` but for the labels."""
+class Graph(nn.Module):
+    """A model as one function of tensors."""
 
-    def __init__(self, model: PretrainingModel):
+    def __init__(self, model: nn.Module, compute: Callable[..., tuple[Tensor, ...]]):
         super().__init__()
-        self.model = model
+        self.model, self.compute = model, compute
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor, *rows: Tensor
-    ) -> tuple[Tensor, ...]:
-        hidden = self.model.encoder(
-            input_ids, token_type_ids=token_type_ids, attention_mask=attention_mask
-        )
-        logits = self.model.masked_language_model(hidden)
-        if not rows:
-            return hidden, logits
-        boundary = cast(SpanBoundaryObjective, self.model.boundary)
-        batch, left, right, offset = rows
-        targets = BoundaryTargets(batch, left, right, offset, labels=batch)  # logits need none
-        return hidden, logits, boundary(hidden, targets)
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return self.compute(self.model, *inputs)
 
 
-class AnsweringGraph(nn.Module):
-    """A model that answers questions as one function of tensors: start and end scores [B,n], minus
-    infinity at padding."""
+def fill(
+    model: PretrainingModel, input_ids: Tensor, types: Tensor, mask: Tensor, *rows: Tensor
+) -> tuple[Tensor, ...]:
+    """Hidden states [B,n,H], logits [B,n,V] of the masked language model head and, if there is a
+    boundary head, its logits [t,V]. rows: the columns of `BoundaryTargets` but for the labels."""
+    hidden = model.encoder(input_ids, token_type_ids=types, attention_mask=mask)
+    logits = model.masked_language_model(hidden)
+    if not rows:
+        return hidden, logits
+    boundary = cast(SpanBoundaryObjective, model.boundary)
+    targets = BoundaryTargets(*rows, labels=rows[0])  # logits need none
+    return hidden, logits, boundary(hidden, targets)
 
-    def __init__(self, model: QuestionAnsweringModel):
-        super().__init__()
-        self.model = model
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        batch = {"input_ids": input_ids, "token_type_ids": token_type_ids}
-        return self.model.scores(batch | {"attention_mask": attention_mask.bool()})
+def point(
+    model: QuestionAnsweringModel, input_ids: Tensor, types: Tensor, mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Start and end scores [B,n], minus infinity at padding."""
+    batch = {"input_ids": input_ids, "token_type_ids": types, "attention_mask": mask.bool()}
+    return model.scores(batch)
 
 
 def write_onnx(source: str | Path, output: Path) -> list[str]:
@@ -204,21 +190,15 @@ def write_onnx(source: str | Path, output: Path) -> list[str]:
     inputs = {name: torch.ones(2, 7, dtype=torch.long) for name in names}
     shapes = dict.fromkeys(names, "B n")
     outputs = {"start_scores": "B n", "end_scores": "B n"}
-    graph: nn.Module
-    if isinstance(model, QuestionAnsweringModel):
-        graph = AnsweringGraph(model)
-    else:
-        graph = FillingGraph(model)
+    graph = Graph(model, point if isinstance(model, QuestionAnsweringModel) else fill)
+    if isinstance(model, PretrainingModel):
         outputs = {"hidden": "B n H", "logits": "B n V"}
         if hasattr(model, "boundary"):
             rows = [f"boundary_{name}" for name in BoundaryTargets._fields[:-1]]
             inputs |= {name: torch.zeros(3, dtype=torch.long) for name in rows}
             shapes |= dict.fromkeys(rows, "t")
             outputs["boundary_logits"] = "t V"
-    dimensions = [dict(enumerate(shape.split())) for shape in shapes.values()]  # of any size
-    dynamic: tuple = tuple(dimensions[:3])
-    if len(dimensions) > 3:  # a tuple: `*rows` of FillingGraph
-        dynamic = (*dynamic, tuple(dimensions[3:]))
+    dimensions = tuple(dict(enumerate(shape.split())) for shape in shapes.values())  # of any size
     # otherwise it complains about other packages that are not installed
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
@@ -229,7 +209,7 @@ def write_onnx(source: str | Path, output: Path) -> list[str]:
             verbose=False,
             input_names=[*inputs],
             output_names=[*outputs],
-            dynamic_shapes=dynamic,
+            dynamic_shapes=(dimensions,),
         )
     assert program is not None  # None without dynamo
     with whole_file(output) as part:

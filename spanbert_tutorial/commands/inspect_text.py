@@ -36,10 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def inspect_data(options: argparse.Namespace) -> None:
     if options.task:
         return inspect_task(options)
-    require(
-        not options.data and not options.subtask,
-        "--data and --subtask need --task: give it, or use --corpus for a text.",
-    )
+    require(not (options.data or options.subtask), "--data and --subtask need --task: give it.")
     inspect_text(options)
 
 

@@ -31,17 +31,15 @@ BETWEEN = {
 def check(options: Mapping[str, Any]) -> None:
     """Raises InputError for the first number that its option does not accept. options: values by
     name, as argparse gives them; None where an option is not given."""
-    for name, number in options.items():
+    given = {name: number for name, number in options.items() if number is not None}
+    for name, number in given.items():
         told = f"--{name.replace('_', '-')} is {number}"
-        if number is None:
-            continue
         if name in WHOLE:
             low, high = WHOLE[name]
             end = "2^63 − 1" if high == 2**63 - 1 else f"{high:,}"
             require(low <= number <= high, f"{told}: give a whole number from {low:,} to {end}.")
         if name in BETWEEN:
-            above, below = BETWEEN[name]
-            within = above < number < below
-            require(within, f"{told}: give a number between {above:g} and {below:g}.")
+            low, high = BETWEEN[name]
+            require(low < number < high, f"{told}: give a number between {low:g} and {high:g}.")
         if name == "threshold":
             require(not math.isnan(number), f"{told}: give a number.")

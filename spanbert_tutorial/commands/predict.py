@@ -72,10 +72,8 @@ def model_of(options: argparse.Namespace) -> Any:
 def answers(options: argparse.Namespace) -> Iterator[Row]:
     plain = [path for path in options.data if is_plain(path)]
     asking = options.question or []
-    require(
-        bool(plain) == bool(asking),
-        "--question belongs to plain text: give it with a .txt, and with no other file.",
-    )
+    mend = "give it with a .txt, and with no other file"
+    require(bool(plain) == bool(asking), f"--question belongs to plain text: {mend}.")
     asked = [
         Question(f"{Path(path).name}, question {number}", question, text)
         for path in plain

@@ -25,10 +25,11 @@ from spanbert_tutorial.commands.run_state import (
     kept_when_stopped,
     open_state,
     remove_state,
+    snapshots_of,
     with_options,
 )
 from spanbert_tutorial.engine.processes import precision, processes
-from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
+from spanbert_tutorial.engine.snapshots import checksum
 from spanbert_tutorial.errors import require, shown
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import continue_from, save_checkpoint
@@ -134,7 +135,7 @@ def pretrain(options: argparse.Namespace) -> None:
     with kept_when_stopped(state):
         text = encoded_text(options, state / "text")
         model = start(options, run, text)
-        keeper = snapshots(options, run, state, model)
+        keeper = snapshots_of(state, asdict(run) | checksums(state / "text"), model)
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
@@ -279,21 +280,10 @@ def peak_memory() -> str:
     return f"; with activations, libraries and text this process took {gib:.2f} GiB"
 
 
-def snapshots(
-    options: argparse.Namespace, run: Run, state: Path, model: PretrainingModel | None
-) -> Snapshots:
-    """Where the run keeps its state, and the facts that must not change when it is resumed. model:
-    the one to start from, or None."""
-    text = state / "text"
-    files = [text / "tokenizer.json", *sorted(text.glob("*/*.npy"))]
-    checksums = {str(file.relative_to(text)): checksum(file) for file in files}
-    facts = {
-        **asdict(run),
-        "arithmetic": precision(),
-        "start": fingerprint(model) if model else "new weights",
-        "processes": processes().num_processes,
-    }
-    return Snapshots(state / "snapshots", facts | checksums)
+def checksums(folder: Path) -> dict[str, str]:
+    """Of the files of an encoded text."""
+    files = [folder / "tokenizer.json", *sorted(folder.glob("*/*.npy"))]
+    return {str(file.relative_to(folder)): checksum(file) for file in files}
 
 
 def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> list[str]:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accelerate.utils import broadcast_object_list
+from torch import nn
 
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
-from spanbert_tutorial.engine.processes import processes
-from spanbert_tutorial.engine.snapshots import checksum
+from spanbert_tutorial.engine.processes import precision, processes
+from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 from spanbert_tutorial.errors import InputError, NoRoom, parse_json, require
 from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, reopen_text
@@ -51,10 +52,8 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
         check_output(output)
         stopped = os.path.lexists(state)
         require(stopped or not resume, f"there is no stopped run in {state}: leave out --resume.")
-        require(
-            resume or not stopped,
-            f"{state} holds a stopped run: continue it with --resume, or remove that folder.",
-        )
+        told = f"{state} holds a stopped run: continue it with --resume, or remove that folder."
+        require(resume or not stopped, told)
         if not resume:
             check_output(state)
     return state
@@ -72,24 +71,32 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
     with new_parents(state):
         try:
             yield
-        except KeyboardInterrupt as stop:
-            # `main` adds how to resume
-            raise KeyboardInterrupt(str(stop) or "Stopped" * has_snapshot()) from None
+        except KeyboardInterrupt as stop:  # `main` adds how to resume
+            raise KeyboardInterrupt(str(stop) or ("Stopped" if has_snapshot() else "")) from None
         except NoRoom as error:
-            saved = f" The training so far is saved in {state}: continue with --resume."
-            raise NoRoom(f"{error}{saved * has_snapshot()}") from None
+            kept = f" The training so far is saved in {state}: continue with --resume."
+            raise NoRoom(f"{error}{kept if has_snapshot() else ''}") from None
         finally:
             if processes().is_main_process and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
 
 
+def snapshots_of(state: Path, facts: Mapping[str, Any], start: nn.Module | None) -> Snapshots:
+    """The snapshots of a run. facts: what must not change when it is resumed, beside the weights to
+    start from, the arithmetic and the number of processes."""
+    known = {
+        "start": fingerprint(start) if start else "new weights",
+        "arithmetic": precision(),
+        "processes": processes().num_processes,
+    }
+    return Snapshots(state / "snapshots", {**facts, **known})
+
+
 def check_apart(output: Path, corpus: str) -> None:
     """Raises InputError for an output inside the corpus: the next run would read it as text."""
-    inside = output.resolve().is_relative_to(Path(corpus).resolve())
-    require(
-        corpus == "almanac" or not Path(corpus).is_dir() or not inside,
-        f"the output {output} is inside the corpus {corpus}: give another --output.",
-    )
+    inside = Path(corpus).is_dir() and output.resolve().is_relative_to(Path(corpus).resolve())
+    told = f"the output {output} is inside the corpus {corpus}: give another --output."
+    require(corpus == "almanac" or not inside, told)
 
 
 def finished(output: Path, state: Path) -> bool:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -22,12 +21,12 @@ from spanbert_tutorial.commands.run_state import (
     kept_when_stopped,
     open_state,
     remove_state,
+    snapshots_of,
     with_options,
     write_results,
 )
 from spanbert_tutorial.engine.hooks import with_bar
-from spanbert_tutorial.engine.processes import precision, processes
-from spanbert_tutorial.engine.snapshots import Snapshots, fingerprint
+from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
@@ -234,8 +233,10 @@ def finetune(options: argparse.Namespace) -> None:
             start, head = starting_model(options, task)
             width = (start.encoder if head else start).config.hidden_size
             settings = chosen_settings(options, task, width)
-            told = facts(options, task, settings, examples, wordpiece, start)
-            snapshots = Snapshots(state / "snapshots", told)
+            facts = {**asdict(settings), "untrained": options.untrained, **reading(options, task)}
+            facts |= {f"{task.unit}s": len(examples), "content": digest(examples)}
+            facts |= {"tokens": digest(wordpiece.vocabulary)}
+            snapshots = snapshots_of(state, facts, start)
             snapshots.check()
         inputs, words = examples_in_words(examples, task, wordpiece, settings)
         if first:
@@ -269,29 +270,8 @@ def examples_in_words(
     return inputs, told
 
 
-def facts(
-    options: argparse.Namespace,
-    task: Task,
-    settings: FineTuning,
-    examples: Sequence,
-    wordpiece: WordPiece,
-    start: nn.Module,
-) -> dict[str, Any]:
-    """What must not change when a stopped run is resumed."""
-    content, tokens = (
-        hashlib.sha256(repr(one).encode()).hexdigest() for one in (examples, wordpiece.vocabulary)
-    )
-    return {
-        **asdict(settings),
-        "untrained": options.untrained,
-        **reading(options, task),
-        f"{task.unit}s": len(examples),
-        "content": content,
-        "tokens": tokens,
-        "start": fingerprint(start),
-        "arithmetic": precision(),
-        "processes": processes().num_processes,
-    }
+def digest(content: object) -> str:
+    return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
 def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> FineTuning:

@@ -20,13 +20,9 @@ def processes() -> PartialState:
     """This process among those of the run; without an accelerator they all run on the CPU."""
     if PartialState._shared_state:  # the first call decides
         return PartialState()
-    accelerator = (
-        torch.accelerator.is_available()
-        if hasattr(torch, "accelerator")
-        else torch.cuda.is_available()
-    )
     # the first process may read a large corpus for hours before the others see it
-    return PartialState(cpu=not accelerator, timeout=timedelta(days=7))
+    cpu = not torch.accelerator.is_available()
+    return PartialState(cpu=cpu, timeout=timedelta(days=7))
 
 
 def any_process(answer: bool) -> bool:

@@ -149,10 +149,8 @@ class Snapshots(Hook):
             if name not in earlier or earlier[name] != now
         ]
         if changes:
-            raise InputError(
-                f"the run in {self.folder} was started differently ({', '.join(changes)}): give the "
-                "same options, or another --output."
-            )
+            wrong = f"the run in {self.folder} was started differently ({', '.join(changes)})"
+            raise InputError(f"{wrong}: give the same options, or another --output.")
         return content
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.util import find_spec
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from spanbert_tutorial.errors import InputError
@@ -17,21 +18,7 @@ from spanbert_tutorial.figures.part import json_script
 LARGEST = 150_000  # bytes of HTML that one explorer may add to a notebook
 
 # Works for any number of explorers on a page: each is found once and carries its own panels.
-SCRIPT = """
-document.querySelectorAll('[data-explorer]:not([data-ready])').forEach(function (root) {
-  root.setAttribute('data-ready', '');
-  var panels = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-  var selects = root.querySelectorAll('select'), view = root.querySelector('[data-view]');
-  function show() {
-    var index = 0;
-    selects.forEach(function (select) { index = index * select.options.length + select.selectedIndex; });
-    view.innerHTML = panels[index];
-  }
-  selects.forEach(function (select) { select.addEventListener('change', show); });
-  root.querySelector('[data-controls]').hidden = false;
-  show();
-});
-"""
+SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 FRAME = (
     "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
     "border:1px solid var(--pst-color-border,#8888);"

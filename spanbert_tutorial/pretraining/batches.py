@@ -294,14 +294,10 @@ def shard(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, T
     flat = {"masked_positions", *(column for names in targets.values() for column in names)}
     if process >= len(batch["input_ids"]):
         part = shard(batch, 0, processes)
-        return {
-            name: tensor
-            if name in INPUTS
-            else tensor[:0]
-            if name in flat
-            else torch.full_like(tensor, NO_TARGET)
-            for name, tensor in part.items()
-        }
+        for name in set(part) - set(INPUTS):
+            value = part[name]
+            part[name] = value[:0] if name in flat else torch.full_like(value, NO_TARGET)
+        return part
     part = {name: tensor[process::processes] for name, tensor in batch.items() if name not in flat}
     n = batch["labels"].shape[1]
     row, position = batch["masked_positions"] // n, batch["masked_positions"] % n

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from safetensors.torch import save_file
+from tokenizers.normalizers import BertNormalizer
 from torch import Tensor
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
@@ -63,10 +64,8 @@ def check_output(folder: str | Path) -> Path:
     be made; makes nothing."""
     require(str(folder).strip(), "the output has no name: give one by --output.")
     folder = Path(folder)
-    require(
-        not os.path.lexists(folder) and folder.name != "..",
-        f"the output {folder} exists already: give another --output, or remove it first.",
-    )
+    told = f"the output {folder} exists already: give another --output, or remove it first."
+    require(not os.path.lexists(folder) and folder.name != "..", told)
     try:
         check_writable(folder)
     except OSError as error:
@@ -142,22 +141,19 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     """
     folder = Path(folder)
     ours = read_config(folder).get("spanbert_tutorial")
+    objective = ours.get("objective") if isinstance(ours, dict) else None
     require(
-        isinstance(ours, dict) and "objective" in ours,
+        objective,
         f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.",
     )
-    model, missing, surplus = with_weights_of(folder, ours["objective"])
+    model, missing, surplus = with_weights_of(folder, str(objective))
     wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
-    require(
-        not wrong,
-        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again.",
-    )
+    told = f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again."
+    require(not wrong, told)
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
     vocab_size = model.encoder.config.vocab_size
-    require(
-        len(wordpiece) <= vocab_size,
-        f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again.",
-    )
+    told = f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again."
+    require(len(wordpiece) <= vocab_size, told)
     return model.eval(), wordpiece
 
 
@@ -224,7 +220,12 @@ def vocabulary_file(source: str | Path) -> Path:
     return files[0]
 
 
-NORMALIZING = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
+# settings of a tokenizer_config.json → of BERT's normalizer
+NORMALIZING = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
 # settings that change tokens → the values with which BERT's rules hold; None: where not given
 PLAIN = {
     "do_basic_tokenize": (True, None),
@@ -248,35 +249,34 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     wordpiece = WordPiece.from_file(file)
     told = read_config(beside.parent, beside.name) if beside.is_file() else {}
     kind = str(told.get("tokenizer_class") or "")
-    require(
-        not OWN_RULES.search(kind),
-        f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer.",
-    )
+    wrong = f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer."
+    require(not OWN_RULES.search(kind), wrong)
     for name, plain in PLAIN.items():
-        require(
-            told.get(name) in plain,
-            f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that.",
-        )
+        wrong = f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that."
+        require(told.get(name) in plain, wrong)
     how = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
     if file.suffix == ".txt":
         check_added(file, told, wordpiece)
         tokens = [token for token in wordpiece.vocabulary if not token.startswith("[")]
         how.setdefault("do_lower_case", all(token == token.lower() for token in tokens))
-    return changed(wordpiece, how, beside)
+    normalize(wordpiece, how, beside)
+    return wordpiece
 
 
-def changed(wordpiece: WordPiece, how: Mapping[str, bool], beside: Path) -> WordPiece:
-    """The tokenizer with what the settings change; most change nothing."""
-    now = {"do_lower_case": wordpiece.lowercase, "strip_accents": wordpiece.strip_accents}
-    chinese = json.loads(wordpiece.library.to_str())["normalizer"] or {}
-    now["tokenize_chinese_chars"] = chinese.get("handle_chinese_chars", True)
-    how = {name: value for name, value in how.items() if value is not now[name]}
-    if chinese.get("type") != "BertNormalizer" and not any(how.values()):
-        return wordpiece  # of a normalizer of its own nothing is asked
-    try:
-        return wordpiece.with_normalizer(how) if how else wordpiece
-    except InputError as error:
-        raise InputError(f"{beside}: {error}") from None
+def normalize(wordpiece: WordPiece, how: Mapping[str, bool], beside: Path) -> None:
+    """The tokenizer does what the settings say, in place. As in transformers, accents go with the
+    capitals where nothing is said of them. Raises InputError where the normalizer is not BERT's."""
+    normalizer = wordpiece.library.normalizer
+    if "do_lower_case" in how and isinstance(normalizer, BertNormalizer):
+        normalizer.strip_accents = None
+    for name, value in how.items():
+        told = f"{beside}: {name} is {shown(value)}"
+        require(isinstance(value, bool), f"{told}: write true or false.")
+        if isinstance(normalizer, BertNormalizer):
+            setattr(normalizer, NORMALIZING[name], value)
+        else:
+            asked = value and name != "tokenize_chinese_chars"
+            require(not asked, f"{told}, but tokenizer.json has no normalizer of BERT: remove it.")
 
 
 def check_added(file: Path, told: Mapping, wordpiece: WordPiece) -> None:

@@ -150,20 +150,14 @@ def fill_masks(
     for task in model.tasks:
         head = getattr(model, task.name)
         found[task.loss_name] = task.predictions(head, hidden_states, masked, ids)
+
+    def guesses(logits: dict[int, Tensor], first: int, last: int) -> list:
+        inside = [logits[place] for place in range(first, last + 1) if place in logits]
+        return [top_tokens(one, wordpiece, top) for one in inside]
+
     return [
-        FilledSpan(
-            first,
-            last,
-            {
-                head: [
-                    top_tokens(logits[place], wordpiece, top)
-                    for place in range(first, last + 1)
-                    if place in logits
-                ]
-                for head, logits in found.items()
-            },
-        )
-        for first, last in spans_of(masked).tolist()
+        FilledSpan(a, b, {head: guesses(logits, a, b) for head, logits in found.items()})
+        for a, b in spans_of(masked).tolist()
     ]
 
 

@@ -9,25 +9,14 @@ its denoisers in turn, too.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Self
 
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.masking import CORRUPTION, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.bert.sentence_pairs import NextSentence, SentenceOrder
-from spanbert_tutorial.errors import InputError, is_number, require, shown
+from spanbert_tutorial.errors import is_number, require, shown
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
-
-Row = TypeVar("Row")
-
-
-def row_of(table: Mapping[str, Row], name: str) -> Row:
-    """A row of a table. Raises InputError for an unknown name, with those that there are."""
-    if not isinstance(name, str) or name not in table:
-        told = name if isinstance(name, str) else shown(name)
-        raise InputError(f'the objective "{told}" is unknown: use one of {", ".join(table)}.')
-    return table[name]
-
 
 @dataclass(frozen=True)
 class Objective:
@@ -44,7 +33,9 @@ class Objective:
     @classmethod
     def named(cls, name: str) -> "Objective":
         """A row of `OBJECTIVES`. Raises InputError for an unknown name, and for a mixture."""
-        return row_of(OBJECTIVES, name)
+        rows = ", ".join(OBJECTIVES)
+        require(name in OBJECTIVES, f'the objective "{name}" is unknown: use one of {rows}.')
+        return OBJECTIVES[name]
 
     @property
     def mask_only(self) -> Self:
@@ -111,4 +102,6 @@ MIXTURES = {"mix": Mixture({"mlm": 1, "span+sbo": 1})}
 def objective_or_mixture(name: str) -> Objective | Mixture:
     """A row of `OBJECTIVES` or of `MIXTURES`. Raises InputError for an unknown name."""
     table: dict[str, Objective | Mixture] = {**OBJECTIVES, **MIXTURES}
-    return row_of(table, name)
+    told = f'the objective "{name}" is unknown: use one of {", ".join(table)}.'
+    require(name in table, told)
+    return table[name]

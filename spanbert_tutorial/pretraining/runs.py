@@ -2,19 +2,17 @@
 Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 import torch
 
 from spanbert_tutorial.bert.encoder import EncoderConfig, set_dropout
 from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import any_process
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.engine.stream import Stream
@@ -26,9 +24,9 @@ from spanbert_tutorial.pretraining.fixed_shapes import compiled, with_fixed_shap
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
-from spanbert_tutorial.pretraining.train import TrainingState, train
+from spanbert_tutorial.pretraining.train import train
 
-REHEARSAL = 6.0  # seconds that a rehearsal warms up for, and then again that it times
+REHEARSAL = 6.0  # seconds that a rehearsal times at least
 
 
 def new_model(
@@ -78,10 +76,8 @@ def check_targets(data: PretrainingData) -> None:
     """Raises InputError where the first batches have nothing to predict: each loss would be a mean
     over nothing."""
     batches = list(islice(data.epoch(np.random.default_rng(0)), 8))
-    require(
-        any(len(batch["masked_positions"]) for batch in batches),
-        "no token was masked, all words exceed the budget: give longer documents, or mlm.",
-    )
+    told = "no token was masked, all words exceed the budget: give longer documents, or mlm."
+    require(any(len(batch["masked_positions"]) for batch in batches), told)
     for task in data.objective.tasks:
         require(
             any(map(task.count, batches)),
@@ -123,29 +119,6 @@ def prepared(
         yield with_fixed_shapes(batches)
 
 
-class Rehearsed(Exception):
-    """A rehearsal has seen enough."""
-
-
-class Rehearsal(Hook):
-    """Ends a run after a warm-up, in which kernels are chosen or compiled, and a part that is
-    timed, each of `REHEARSAL` seconds, or of so many steps. marks: seconds, steps and tokens (of
-    all processes) at the start and at the end of each."""
-
-    def __init__(self, steps: int | None):
-        self.steps = steps
-        self.marks: list[tuple[float, int, int]] = [(time.monotonic(), 0, 0)]
-
-    def on_log(self, state: TrainingState) -> None:
-        now, done = time.monotonic(), state.history.done
-        began, first, _ = self.marks[-1]
-        enough = now - began > REHEARSAL if self.steps is None else done - first >= self.steps
-        if any_process(enough):
-            self.marks.append((now, done, state.batches.taken()[0]))
-        if len(self.marks) > 2:
-            raise Rehearsed
-
-
 def rehearse(
     run: Run,
     text: EncodedText,
@@ -153,21 +126,22 @@ def rehearse(
     steps: int | None = None,
     compiling: bool = False,
 ) -> tuple[int, float, float]:
-    """Trains for some seconds as the run would, with its batches drawn on the way, and times that
-    after a warm-up. Returns the number of parameters, and seconds and tokens a step (of all
-    processes). steps: how many to time, if that is not left to their speed.
+    """Trains as the run would, with its batches drawn on the way, and times that: so many steps,
+    after as many to warm up, in which kernels are chosen or compiled; or 1, 2, 4, … until they take
+    `REHEARSAL` seconds. Returns the number of parameters, and seconds and tokens a step (of all
+    processes).
 
     A step of several batches counts as so many steps of one: its time is an upper limit, by little.
     """
-    clock = Rehearsal(steps)
-    config = replace(run.recipe(), steps=10**9, accumulate=1)  # the clock ends it
-    with (
-        prepared(run, text, model, compiling) as batches,
-        closing(Stream(batches)) as stream,
-        suppress(Rehearsed),
-    ):
-        train(model, stream, config, [clock])
-    taken, steps, tokens = np.subtract(clock.marks[2], clock.marks[1])
-    each = run.accumulate / steps
+    config = replace(run.recipe(), accumulate=1)
+    numbers: Iterable[int] = (steps, steps) if steps else (2**i for i in count())
+    with prepared(run, text, model, compiling) as batches, closing(Stream(batches)) as stream:
+        for number in numbers:
+            before = stream.taken()
+            train(model, stream, replace(config, steps=number))
+            tokens, seconds = np.subtract(stream.taken(), before)
+            if any_process(steps is None and seconds > REHEARSAL):
+                break
+    each = run.accumulate / number
     parameters = sum(weight.numel() for weight in model.parameters())
-    return parameters, float(taken * each), float(tokens * each)
+    return parameters, float(seconds * each), float(tokens * each)

@@ -1,9 +1,8 @@
 """What a training step costs: operations of a token, and how many a second this machine can do.
 Page: `book/workshop/engine`."""
 
-import time
-
 import torch
+from torch.utils.benchmark import Timer
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.engine.processes import precision, processes
@@ -40,18 +39,12 @@ def with_boundary(objective: Objective | Mixture) -> float:
 def matmul_rate(seconds: float = 1.0) -> float:
     """Operations a second of the multiplication of two large square matrices in the precision of
     training, on the devices of all processes: the most that a model can hope for here. The fastest
-    of the multiplications that fit into so many seconds."""
+    of the multiplications in so many seconds."""
     state = processes()
-    on_card = state.device.type == "cuda"
     kinds = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
-    n, at_once = (8192, 10) if on_card else (1024, 1)
+    n = 8192 if state.device.type == "cuda" else 1024
     square = torch.ones(n, n, dtype=kinds[precision()], device=state.device)
-    best = float("inf")
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or best == float("inf"):
-        began = time.perf_counter()
-        for _ in range(at_once):
-            product = square @ square
-        product[0, 0].item()  # waits for the card
-        best = min(best, (time.perf_counter() - began) / at_once)
+    threads = torch.get_num_threads()
+    timer = Timer("square @ square", globals={"square": square}, num_threads=threads)
+    best = min(timer.blocked_autorange(min_run_time=seconds).times)
     return state.num_processes * 2 * n**3 / best

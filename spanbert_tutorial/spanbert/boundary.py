@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import initialize
 from spanbert_tutorial.bert.masking import check_lengths, check_masked
-from spanbert_tutorial.errors import is_whole, require, shown
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
 
@@ -127,12 +127,12 @@ def check_blocks(
     """Raises InputError unless they are what `boundary_targets`
     takes."""
     require(
-        masked.ndim == 2,
-        f"masked has shape {masked.shape}: give blocks, bool [B,n].",
+        masked.ndim == 2 and max_offset >= 1,
+        f"masked has shape {masked.shape}, max_offset is {max_offset}: give blocks, bool [B,n], "
+        "and at least 1.",
     )
     check_masked(masked, ids)
     check_lengths(lengths, masked.shape)
-    check_offset(max_offset)
 
 
 def check_head(
@@ -141,14 +141,7 @@ def check_head(
     """Raises InputError for sizes that do not fit together."""
     shape = tuple(embedding_weight.shape)
     require(
-        shape[1:] == (hidden_size,),
-        f"embedding_weight has shape {shape}: its second size must be hidden_size {hidden_size}.",
-    )
-    check_offset(max_offset)
-
-
-def check_offset(max_offset: int) -> None:
-    require(
-        is_whole(max_offset) and max_offset >= 1,
-        f"max_offset is {shown(max_offset)}: give at least 1, such as 15.",
+        shape[1:] == (hidden_size,) and max_offset >= 1,
+        f"embedding_weight has shape {shape}, max_offset is {max_offset}: give a second size of "
+        f"{hidden_size}, hidden_size, and at least 1.",
     )

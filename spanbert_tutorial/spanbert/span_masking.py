@@ -128,12 +128,12 @@ def check_geometric(p: float, max_words: int) -> None:
     """Raises InputError unless both are what `clipped_geometric`
     takes."""
     require(
-        is_number(p) and 0 < p <= 1,
-        f"p is {shown(p)}: give a p above 0 and at most 1, such as 0.2.",
-    )
-    require(
-        is_whole(max_words) and max_words >= 1,
-        f"max_words is {shown(max_words)}: give at least 1, such as 10.",
+        is_number(p)
+        and 0 < p <= 1
+        and is_whole(max_words)
+        and max_words >= 1,
+        f"p is {shown(p)} and max_words {shown(max_words)}: give a p above 0 and at most 1, such as "
+        "0.2, and at least one word, such as 10.",
     )
 
 

@@ -43,8 +43,8 @@ def select_spans(
 
     masked, left = mask_tokens(words, lengths, budgets, cumulated, rng)
     for row in np.flatnonzero(left).tolist():
-        sizes, own = words.sizes[words.of_row(row)], masked[row, : lengths[row]]
-        span_masking.mask_tokens(sizes, left[row], probs, rng, own)
+        sizes, there = words.sizes[words.of_row(row)], masked[row, : lengths[row]]
+        span_masking.mask_tokens(sizes, left[row], probs, rng, there)
     return masked
 
 

@@ -19,6 +19,7 @@ from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
     OPENERS,
     files_in,
+    kind_of_file,
     lines_of,
     parse_data,
     visible,
@@ -42,25 +43,15 @@ def hub_set(source: str | Path, *forms: str) -> tuple[str, str | None] | None:
     return found[1], found[2]
 
 
-def form(path: Path) -> str:
-    """`.txt` or `.jsonl`, whether packed or not; "" for a file of another kind."""
-    name = path.stem if path.suffix in OPENERS else path.name
-    return Path(name).suffix if Path(name).suffix in FORMS else ""
-
-
 def corpus_files(path: str | Path) -> list[Path]:
     """The readable files at a path, in the order of their names. Raises InputError when there is
     none."""
     path = Path(path)
-    require(
-        os.path.exists(path),
-        f"the corpus {path} does not exist: give a file, a folder, or OWNER/NAME of the hub.",
-    )
-    files = [file for file in (files_in(path) if path.is_dir() else [path]) if form(file)]
-    require(
-        files,
-        f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give one that does.",
-    )
+    told = f"the corpus {path} does not exist: give a file, a folder, or OWNER/NAME of the hub."
+    require(os.path.exists(path), told)
+    found = files_in(path) if path.is_dir() else [path]
+    files = [file for file in found if kind_of_file(file) in FORMS]
+    require(files, f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give another.")
     return files
 
 
@@ -121,7 +112,7 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     try:
         # -sig: some editors put a mark in front
         with opener(path, "rt", encoding="utf-8-sig") as lines:
-            if form(path) == ".txt":
+            if kind_of_file(path) == ".txt":
                 yield from text_documents(lines)
             else:
                 yield from jsonl_documents(lines, path, leave_out)
