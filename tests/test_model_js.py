@@ -232,9 +232,8 @@ def check_answers(
     found = [
         told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs
     ]
-    for one, (_, context, encoded, spans, null) in zip(
-        found, answerer.candidates(pairs), strict=True
-    ):
+    for one, (asked, spans, null) in zip(found, answerer.candidates(pairs), strict=True):
+        encoded, context = asked.encoded, asked.context
         assert len(one["tokens"]) == len(one["start"]) == len(one["end"]) == len(encoded.context)
         scores = [one["start"][span.first] + one["end"][span.last] for span in spans]
         assert np.allclose(scores, [span.score for span in spans], rtol=0, atol=CLOSE)

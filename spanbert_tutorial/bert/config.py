@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
@@ -94,6 +94,10 @@ class EncoderConfig:
     small = functools.partialmethod(preset, "small")
     base = functools.partialmethod(preset, "base")
     large = functools.partialmethod(preset, "large")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings of transformers' config of this kind."""
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, mapping: Mapping) -> Self:

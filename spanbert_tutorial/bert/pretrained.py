@@ -4,7 +4,6 @@ Chapter: `book/bert/bert`. Files and names: `weights`.
 """
 
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -75,15 +74,15 @@ class PretrainedEncoder(nn.Module):
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in
         `.eval()` mode."""
+        from transformers import AutoConfig, AutoModel  # here, because importing it takes seconds
+
+        settings = self.config.to_dict()
+        config = AutoConfig.for_model(self.config.layout.kind, **settings)
+        model = AutoModel.from_config(config, add_pooling_layer=False)
         # of its device and float type
-        model = self._empty_huggingface().to(self.embeddings.word_embeddings.weight)
+        model = model.to(self.embeddings.word_embeddings.weight)
         model.load_state_dict(to_huggingface_names(self.state_dict(), layout=self.config.layout))
         return model.eval()
-
-    def _empty_huggingface(self) -> nn.Module:
-        from transformers import BertConfig, BertModel  # here, because importing it takes seconds
-
-        return BertModel(BertConfig(**asdict(self.config)), add_pooling_layer=False)
 
     @torch.no_grad()
     def attention_maps(

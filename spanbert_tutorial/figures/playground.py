@@ -110,7 +110,7 @@ def ask(
 ) -> AnswerPanel:
     """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question
     or context."""
-    _, _, encoded, found, null = next(answerer.candidates([(question, context)]))
-    at = encoded.offsets.tolist()
+    asked, found, null = next(answerer.candidates([(question, context)]))
+    at = asked.encoded.offsets.tolist()
     spans = [(at[span.first][0], at[span.last][1], span.score) for span in found]
     return AnswerPanel(question, context, spans, null, threshold, gold)

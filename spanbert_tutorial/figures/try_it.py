@@ -125,17 +125,16 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
     """The same as the script's engine gives it: scores of the context's tokens and of [CLS], best
     spans."""
     pair = (example.question, example.context)
-    ((_, _, encoded, (window,)),) = next(model.grouped([pair], 1))
-    starts, ends = next(model.scores([window], 1))
-    _, _, _, found, null = next(model.candidates([pair]))
-    at = encoded.offsets.tolist()
+    asked, found, null = next(model.candidates([pair]))
+    (window,), ((starts, ends),) = asked.windows, asked.scores
+    at = asked.encoded.offsets.tolist()
     here = slice(window.first, window.first + len(at))
     spans = [
         {"text": example.context[at[one.first][0] : at[one.last][1]], **vars(one)}
         | {"score": round(one.score, 2)}
         for one in found[:BEST]
     ]
-    tokens = zip(model.wordpiece.tokens(encoded.context), at, strict=True)
+    tokens = zip(model.wordpiece.tokens(asked.encoded.context), at, strict=True)
     return {
         "tokens": [{"token": token, "start": a, "end": b} for token, (a, b) in tokens],
         "start": starts[here].round(2).tolist(),

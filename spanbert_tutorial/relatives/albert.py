@@ -8,7 +8,7 @@ vocabulary.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -98,6 +98,12 @@ class AlbertConfig(EncoderConfig):
         """The approximation that `hidden_act` asks for, as PyTorch names it."""
         return GELUS[self.hidden_act]
 
+    def to_dict(self) -> dict[str, Any]:
+        settings = asdict(self)
+        shared = settings.pop("sharing") == "all"
+        groups = 1 if shared else self.num_hidden_layers
+        return settings | {"num_hidden_groups": groups}
+
     @classmethod
     def from_dict(cls, mapping: Mapping) -> Self:
         """As `EncoderConfig.from_dict`. transformers counts groups of layers that share: one group
@@ -171,15 +177,3 @@ class AlbertEncoder(BertEncoder):
         self.embeddings = FactorizedEmbeddings(config)
         self.layers = shared_layers(config)
         initialize(self, config.initializer_range, generator)
-
-    def _empty_huggingface(self) -> nn.Module:
-        # here, because importing it takes seconds
-        from transformers import AlbertConfig as TheirConfig
-        from transformers import AlbertModel
-
-        settings = asdict(self.config)
-        groups = 1
-        if settings.pop("sharing") != "all":
-            groups = self.config.num_hidden_layers
-        theirs = TheirConfig(num_hidden_groups=groups, **settings)
-        return AlbertModel(theirs, add_pooling_layer=False)

@@ -153,17 +153,14 @@ class ElectraEncoder(BertEncoder):
         """An untrained head; words: the embeddings [V,E], for heads that use them."""
         raise NotImplementedError
 
-    def _empty_huggingface(self) -> nn.Module:
-        import transformers  # here, because it takes seconds
-
-        config = transformers.ElectraConfig(**asdict(self.config))
-        return getattr(transformers, self.with_heads)(config)
-
     def to_huggingface(self, with_head: bool = False) -> nn.Module:
         """transformers' `ElectraModel` with the same numbers, in `.eval()`; with_head:
         `ElectraForPreTraining` for a discriminator, `ElectraForMaskedLM` for a generator."""
-        words = self.embeddings.word_embeddings.weight
-        model: Any = self._empty_huggingface().to(words)
+        import transformers  # here, because it takes seconds
+
+        config = transformers.ElectraConfig(**asdict(self.config))
+        model = getattr(transformers, self.with_heads)(config)
+        model = model.to(self.embeddings.word_embeddings.weight)
         state = to_huggingface_names(self.state_dict(), layout=ELECTRA)
         for name in [*state]:
             if not name.startswith(THEIRS):

@@ -6,7 +6,7 @@ weights give the same numbers as `transformers.RobertaModel` (tested). Shapes: B
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, TypeVar
 
@@ -100,15 +100,6 @@ class RobertaEncoder(BertEncoder):
             Layer(config) for _ in range(config.num_hidden_layers)
         )
         initialize(self, config.initializer_range, generator)
-
-    def _empty_huggingface(self) -> nn.Module:
-        # here, because importing it takes seconds
-        from transformers import RobertaConfig as TheirConfig
-        from transformers import RobertaModel
-
-        return RobertaModel(
-            TheirConfig(**asdict(self.config)), add_pooling_layer=False
-        )
 
 
 def mask_epochs(

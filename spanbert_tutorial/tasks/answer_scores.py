@@ -23,7 +23,7 @@ class Scored:
     question: Question
     encoded: Encoded
     windows: list[Window]
-    scores: list[tuple[np.ndarray, np.ndarray]]
+    scores: Sequence[tuple[np.ndarray, np.ndarray]]
 
     def nulls(self) -> np.ndarray:
         """S + E of [CLS] in each window, float [windows]."""
@@ -42,7 +42,7 @@ def score_windows(
     """The scores of all windows of each question, in order. An empty text raises InputError."""
     pairs = ((question.question, question.context) for question in questions)
     found = zip(questions, answerer.scored(pairs, batch_size), strict=True)
-    return [Scored(q, one.encoded, one.windows, scores) for q, (one, scores) in found]
+    return [Scored(q, one.encoded, one.windows, one.scores) for q, one in found]
 
 
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Predictions:

@@ -252,12 +252,13 @@ LONG = 16  # batches of windows; only of one long text there are more at once
 
 
 class QuestionWindows(NamedTuple):
-    """A question on a context, encoded, and its windows."""
+    """A question on a context, encoded, its windows, and the `scores` of these."""
 
     question: str
     context: str
     encoded: Encoded
     windows: list[Window]
+    scores: Sequence[Scores] = ()
 
 
 class QuestionAnswerer:
@@ -322,11 +323,12 @@ class QuestionAnswerer:
         InputError as `answer` does, naming the pair; those before it still get their answers."""
         require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
         require(n_best > 0, f"n_best is {n_best}: give 1 or more.")
-        for _, context, encoded, spans, null_score in self.candidates(pairs, batch_size, n_best):
+        for one, spans, null_score in self.candidates(pairs, batch_size, n_best):
+            at = one.encoded.offsets.tolist()
             best = []
             for span in spans[:n_best]:
-                start, end = int(encoded.offsets[span.first, 0]), int(encoded.offsets[span.last, 1])
-                best.append(Answer(context[start:end], start, end, span.score, null_score))
+                start, end = at[span.first][0], at[span.last][1]
+                best.append(Answer(one.context[start:end], start, end, span.score, null_score))
             first = best[0] if best else Answer("", 0, 0, -np.inf, null_score)
             if null_score - first.score > threshold:
                 first = Answer("", 0, 0, first.score, null_score)
@@ -334,22 +336,19 @@ class QuestionAnswerer:
 
     def candidates(
         self, pairs: Pairs, batch_size: int = 32, n_best: int = 1
-    ) -> Iterator[tuple[str, str, Encoded, list[Candidate], float]]:
-        """Each (question, context), in order, encoded, with its best spans, best first and at least
-        `n_best` where there are so many, and its null score."""
+    ) -> Iterator[tuple[QuestionWindows, list[Candidate], float]]:
+        """Each (question, context), in order, with its best spans, best first and at least `n_best`
+        where there are so many, and its null score."""
         limits = max(20, n_best), self.max_answer_length
-        for (question, context, encoded, own), scores in self.scored(pairs, batch_size):
-            spans, null_score = decode(own, iter(scores), *limits)
-            yield question, context, encoded, spans, null_score
+        for one in self.scored(pairs, batch_size):
+            yield one, *decode(one.windows, iter(one.scores), *limits)
 
-    def scored(
-        self, pairs: Pairs, batch_size: int
-    ) -> Iterator[tuple[QuestionWindows, list[Scores]]]:
+    def scored(self, pairs: Pairs, batch_size: int) -> Iterator[QuestionWindows]:
         """Each (question, context), in order, with the `scores` of its windows."""
         for group in self.grouped(pairs, 8 * batch_size):
             scores = self.scores([window for one in group for window in one.windows], batch_size)
             for one in group:
-                yield one, list(islice(scores, len(one.windows)))
+                yield one._replace(scores=list(islice(scores, len(one.windows))))
 
     def grouped(self, pairs: Pairs, min_windows: int) -> Iterator[list[QuestionWindows]]:
         """Questions, in groups of at least `min_windows` windows; the last may have fewer."""
