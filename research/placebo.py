@@ -23,9 +23,10 @@ class Placebo(Boundary):
         starts = (rows.offset == 0).nonzero()[:, 0]  # of the spans
         span = (rows.offset == 0).cumsum(0) - 1  # of each row
         other = starts.roll(-1)[span]
-        return self.named(
-            rows._replace(batch=rows.batch[other], left=rows.left[other], right=rows.right[other])
+        moved = rows._replace(
+            batch=rows.batch[other], left=rows.left[other], right=rows.right[other]
         )
+        return {f"{self.name}_{name}": column for name, column in moved._asdict().items()}
 
     def predicted_tokens(self, batch: dict[str, Tensor]) -> None:
         """None: its rows do not tell the positions of the targets."""
