@@ -89,10 +89,12 @@ def balanced(mentions: list[Mention], rng: np.random.Generator) -> list[Mention]
 
 
 @torch.no_grad()
-def layer_states(encoder: BertEncoder, ids: Tensor, allowed: Tensor) -> list[Tensor]:
+def layer_states(
+    encoder: BertEncoder, ids: Tensor, allowed: Tensor, segments: Tensor | None = None
+) -> list[Tensor]:
     """The states [B,n,H] below the first layer and after each layer: L + 1 of them. allowed: bool
     [B,n,n]."""
-    states = [encoder.embeddings(ids, None)]
+    states = [encoder.embeddings(ids, segments)]
     for layer in encoder.layers:
         states.append(layer(states[-1], allowed[:, None]))
     return states
