@@ -11,7 +11,6 @@ ONE = [sys.executable]
 TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 ENVIRONMENT = {
     **os.environ,
-    "OMP_NUM_THREADS": "1",
     "SPANBERT_TUTORIAL_STATIC": "1",
     "CUDA_VISIBLE_DEVICES": "",
     "ACCELERATE_USE_CPU": "true",

@@ -20,8 +20,8 @@ class Run:
     the position table starts from sinusoids. Both are measured in the chapter
     `book/bert/pretraining`. by_length: batches of equally long blocks, see `batches`. warmup: share
     of the steps in which the learning rate rises, at least one step. dropout, beta2, epsilon,
-    weight_decay: no dropout, and RoBERTa's second Adam beta, suit short runs in which blocks return
-    seldom.
+    weight_decay: no dropout, and RoBERTa's second Adam beta, suit short runs in which a block is
+    rarely seen twice.
     """
 
     objective: str = "span+sbo"

@@ -41,7 +41,7 @@ class TrainingConfig:
     The learning rate rises for `warmup_steps`, then falls linearly to
     0 at `steps`. accumulate: batches a step, whose gradients are
     averaged, for steps that do not fit into memory. log_every: steps
-    between two looks at the losses; looking makes a card wait."""
+    between two looks at the losses; each look waits for the GPU."""
 
     steps: int
     peak_learning_rate: float
@@ -132,7 +132,8 @@ def train(
             norm = accelerator.clip_grad_norm_(
                 net.parameters(), config.clip_norm
             )
-            if accelerator.scaler is None:  # fp16 has its own way
+            # with fp16, the scaler skips such steps itself
+            if accelerator.scaler is None:
                 looked = [norm, *(losses["loss"] for losses in passed)]
                 bad = ~torch.stack(looked).isfinite().all()
                 failed = torch.maximum(failed, bad.float())
@@ -144,7 +145,7 @@ def train(
 
             unread.append(Unread(step, passed, norm))
             if step % config.log_every == 0 or step == config.steps:
-                # the only place where a card is waited for
+                # the only place that waits for the GPU
                 for number, means in read(unread, accelerator):
                     state.history.add(number, means)
                 unread = []

@@ -19,7 +19,7 @@ from spanbert_tutorial.spanbert.span_masking import spans_of
 
 
 class BoundaryTargets(NamedTuple):
-    """One row a predicted token, int64 [t] each.
+    """One row per predicted token, int64 [t] each.
 
     left and right index the model's input, where [CLS] is in front;
     offset j belongs to p_{j+1}; labels: the original ids."""
@@ -108,7 +108,7 @@ class SpanBoundaryObjective(nn.Module):
 def boundary_loss(
     logits: Tensor, targets: BoundaryTargets, masked_tokens: int
 ) -> Tensor:
-    """Cross-entropy in nats, a sum over rows for each masked token.
+    """Cross-entropy in nats, summed over rows, per masked token.
 
     So a masked token counts once here and once in the MLM loss
     (SpanBERT §3.2)."""
