@@ -17,7 +17,7 @@ from spanbert_tutorial.spanbert.span_masking import spans_of
 def replace_spans(
     ids: np.ndarray, spans: np.ndarray, marks: Sequence[int]
 ) -> np.ndarray:
-    """The ids with one mark in the place of each span, int64.
+    """The ids with one mark in place of each span, int64.
 
     spans: int [k,2], first and last position; marks: k of them."""
     parts: list[Sequence[int] | np.ndarray] = []
@@ -32,7 +32,7 @@ def replace_spans(
 def text_infilling(
     ids: np.ndarray, masked: np.ndarray, mask_id: int
 ) -> np.ndarray:
-    """BART's input: one [MASK] a span. The target is all of ids.
+    """BART's input: one [MASK] per span. The target is all of ids.
 
     BART §2.2, which also puts [MASK] where nothing is missing; not here. ids: int [n]; masked:
     bool [n]."""
