@@ -73,8 +73,7 @@ def sentence_pairs(
     documents = document_sentences(corpus)
     check_pairs(len(documents), max_tokens)
     rows = array("q")  # eight bytes a number
-    trimmed = {IS_NEXT: 0, NOT_NEXT: 0}
-    singles = 0
+    lost = borrowed = singles = 0
     for number, bounds in enumerate(documents):
         at = 0
         while at < len(bounds) - 1:
@@ -91,13 +90,15 @@ def sentence_pairs(
                 at = stop
             a, b = fit(first, second, max_tokens, rng)
             rows.extend((*a, *b, label))
-            trimmed[IS_NEXT] += size(first) - size(a)
-            trimmed[label] += size(second) - size(b)
+            lost += size(first) - size(a)
+            if label == IS_NEXT:
+                lost += size(second) - size(b)
+            else:
+                borrowed += size(second) - size(b)
             singles += alone
     table = np.array(rows).reshape(-1, 5)
     columns = table[:, 0:2], table[:, 2:4], table[:, 4]
-    lost, borrowed = map(int, trimmed.values())
-    return Pairs(*columns, lost, borrowed, singles)
+    return Pairs(*columns, int(lost), int(borrowed), singles)
 
 
 def check_pairs(documents: int, max_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""Check for an exercise of `book/bert/wordpiece`: a batch of pairs as ids, segments and attention
+"""Check for an exercise of `book/bert/bert`: a batch of pairs as ids, segments and attention
 mask."""
 
 from functools import partial

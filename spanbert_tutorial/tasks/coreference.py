@@ -275,7 +275,8 @@ class SpanVectors(nn.Module):
         scores = self.attention(hidden)[..., 0]  # [S,n]
         token = torch.arange(hidden.shape[1], device=hidden.device)
         means = []
-        # segment by segment, so that the weights take less memory
+        # segment by segment, so that the weights take less memory;
+        # spans are in text order, so their segments are, too
         for number in range(len(hidden)):
             here = segment == number
             inside = first[here, None] <= token

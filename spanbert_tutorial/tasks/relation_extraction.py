@@ -184,7 +184,7 @@ class Marked(NamedTuple):
 
 
 class RelationModel(nn.Module):
-    """One linear layer on [CLS], or on the two first markers.
+    """One linear layer on [CLS], or on the two opening markers.
 
     head: "cls", or "entities", where the states of the subject's and
     the object's first marker stand side by side.

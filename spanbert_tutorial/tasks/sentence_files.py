@@ -85,7 +85,7 @@ GLUE = {
         PAIR, PAIR, (2_490, 277, 3_000),
     ),
     "wnli": Task(
-        "WNLI", "Does the sentence follow with a name in place of its pronoun?", ACCURACY, YES_NO,
+        "WNLI", "Is the sentence with its pronoun replaced by a name entailed?", ACCURACY, YES_NO,
         PAIR, PAIR, (635, 71, 146),
     ),
 }

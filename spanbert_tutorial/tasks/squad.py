@@ -160,12 +160,13 @@ def best_threshold(
     check_values(null_odds, questions)
     raw = raw_scores(predictions, questions)[measure]
     answerable = {q.id for q in questions if q.answers}
+    # with "" everywhere, each unanswerable question earns a point
     now = best = float(len(questions) - len(answerable))
     threshold = 0.0
     for number in sorted(null_odds, key=null_odds.__getitem__):
         if number in answerable:
             now += raw[number]
-        else:
+        else:  # an answer loses that point
             now -= bool(predictions[number])
         if now > best:
             best, threshold = now, null_odds[number]

@@ -156,7 +156,7 @@ class TaggingModel(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """{"loss": mean cross-entropy over the words, in nats}."""
         scores = self.scores(batch).mT  # [B,T,n]
-        # NO_TARGET but at each word's first token
+        # NO_TARGET except at each word's first token
         tags = batch["tags"]
         loss = F.cross_entropy(scores, tags, ignore_index=NO_TARGET)
         return {"loss": loss}
