@@ -59,7 +59,7 @@ EXPERIMENTS = {
     "words_of_the_question": Row(
         "which models see, before any fine-tuning, what words a question repeats?",
         4,
-        {"arms": "folder of four models (mlm, mlmnsp, spansbo, mix)"} | SQUAD,
+        {"arms": "folder of two models, mlm and mix"} | SQUAD,
     ),
     "spans_on_wikipedia": Row(
         "the arms of `spans_and_boundaries` on real text",

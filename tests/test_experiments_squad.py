@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from research.experiments import squad_real
+from research.experiments import squad_real, words_of_the_question
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 
@@ -49,3 +52,19 @@ def test_no_article_is_in_two_groups():
     assert not ones["squad1 train"] & ones["squad1 test"]
     # so models of 2.0 are not scored on 1.1
     assert len(ones["squad2 train"] & ones["squad1 test"]) == 8
+
+
+# --- what a probe reads of the question's words -------------------------------------
+
+
+def test_half_of_what_a_window_is_asked_stands_in_its_question():
+    vocabulary = WordPiece.from_file(data_path("checkpoints", "spanbert-mini", "tokenizer.json"))
+    found = words_of_the_question.asked(
+        squad.read(data_path("reader", "reader.json"))[:40], vocabulary
+    )
+    assert sum(len(at) for _, _, at, _ in found) > 40
+    for ids, segments, at, label in found:
+        in_question = set(ids[segments == 0].tolist())
+        assert [int(token in in_question) for token in ids[at].tolist()] == label.tolist()
+        assert 2 * label.sum() == len(label) == len(set(at.tolist()))
+        assert (segments[at] == 1).all() and vocabulary.starts[ids[at]].all()

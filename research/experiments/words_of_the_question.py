@@ -8,8 +8,8 @@ and is scored on the development set. Controls: new weights, and the states belo
 which know a token and its position but not the others; they still tell which words questions
 repeat more often.
 
-`--arms` is the folder of four models that were trained alike but for the masks (see
-`copying_and_answers`); the shipped models are probed, too.
+The models were trained alike but for the masks (see `copying_and_answers`); two are shipped, and
+`--arms` is the folder of the others.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import PRESETS, QuestionAnsweringData
 from spanbert_tutorial.tasks.squad import Question
 
-MODELS = ("mlm", "mlmnsp", "spansbo", "mix")
-SHIPPED = ("bert-mini", "spanbert-mini")
+MODELS = ("mlm", "bert-mini", "spanbert-mini", "mix")
+OTHERS = ("mlm", "mix")
 WINDOWS = 2_000  # of training questions, and at most as many of unseen ones
 QUESTIONS = 1_000  # unseen
 FREQUENT = 200  # tokens that are not asked about: function words and punctuation
@@ -40,10 +40,9 @@ def content(folder: Path, arms: Path, data: Path) -> dict:
     test = squad.read(data / "dev-v1.1-half.json.xz")
     order = np.random.default_rng(0).permutation(len(test))[:QUESTIONS]
     questions = squad.read(data / "train-v1.1-part.json.xz"), [test[i] for i in order]
-    places = {name: arms / name for name in MODELS}
-    places |= {name: data_path("checkpoints", name) for name in SHIPPED}
     found = {}
-    for name, place in places.items():
+    for name in MODELS:
+        place = arms / name if name in OTHERS else data_path("checkpoints", name)
         encoder = BertEncoder.read(place)[0]
         wordpiece = WordPiece.from_file(place / "tokenizer.json")
         groups = [asked(group, wordpiece) for group in questions]
