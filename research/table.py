@@ -61,6 +61,11 @@ EXPERIMENTS = {
         4,
         {"arms": "folder of two models, mlm and mix"} | SQUAD,
     ),
+    "riddle_of_mix": Row(
+        "why does the model of both masks, with good losses, answer worst?",
+        50,
+        {"arms": "folder of two models, mlm and mix"} | SQUAD,
+    ),
     "spans_on_wikipedia": Row(
         "the arms of `spans_and_boundaries` on real text",
         175,

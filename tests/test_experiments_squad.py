@@ -1,14 +1,19 @@
 """The experiments on real questions: groups of articles, thresholds, stopping and going on, AUC."""
 
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from research.experiments import squad_real, words_of_the_question
+from research.experiments import riddle_of_mix, squad_real, words_of_the_question
+from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.question_answering import PRESETS, fine_tune
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 
@@ -68,3 +73,30 @@ def test_half_of_what_a_window_is_asked_stands_in_its_question():
         assert [int(token in in_question) for token in ids[at].tolist()] == label.tolist()
         assert 2 * label.sum() == len(label) == len(set(at.tolist()))
         assert (segments[at] == 1).all() and vocabulary.starts[ids[at]].all()
+
+
+# --- what is frozen -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [riddle_of_mix.ALL, riddle_of_mix.LOWER, riddle_of_mix.UPPER])
+def test_a_frozen_half_stays_as_it_was_and_the_other_learns(way, tmp_path):
+    shutil.copytree(data_path("checkpoints", "spanbert-tiny"), tmp_path / "mlm")
+    questions = squad.read(data_path("reader", "reader.json"))[:4]
+    settings = {"fine_tuning": replace(PRESETS["short-first"], epochs=20.0), "scored": 4}
+    before = BertEncoder.read(tmp_path / "mlm")[0].state_dict()
+    kept = {}
+
+    def noted(encoder, *given):
+        kept["encoder"] = encoder
+        return fine_tune(encoder, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(riddle_of_mix, "fine_tune", noted)
+        found = riddle_of_mix.one(("mlm", way), 0, settings, tmp_path, questions, questions)
+    after = kept["encoder"].state_dict()
+    layers = {name.split(".")[1] for name in after if name.startswith("layers.")}
+    moved = {name for name in after if not torch.equal(before[name], after[name])}
+    lower = {name for name in after if name.startswith(("embeddings.", "layers.0."))}
+    frozen = {riddle_of_mix.LOWER: lower, riddle_of_mix.UPPER: set(after) - lower}.get(way, set())
+    assert layers == {"0", "1"} and moved and not moved & frozen
+    assert 0 < found["loss, training"] == pytest.approx(found["loss, unseen"])
