@@ -162,8 +162,11 @@ def rows_of(experiment: ModuleType, figures: Mapping, keys: Mapping) -> dict[tup
     """The rows of nested figures: the first six columns → value. A figure's names make its measure;
     texts beside the figures belong to the condition, a `task` to the measure."""
     rows: dict[tuple, object] = {}
-    texts = [value for key, value in figures.items() if isinstance(value, str) and key != "task"]
-    task = figures.get("task", keys.get("task"))
+    keys = dict(keys) | {k: figures[k] for k in ("task", "fine_tuning") if k in figures}
+    task = keys.get("task")
+    texts = [
+        v for k, v in figures.items() if isinstance(v, str) and k not in ("task", "fine_tuning")
+    ]
     condition = ", ".join(filter(None, [keys.get("condition", ""), *texts]))
     for path, step, value in leaves(as_json(figures)):
         if isinstance(value, str) or "settings" in path or path[:1] == ("run",):
