@@ -46,11 +46,6 @@ EXPERIMENTS = {
         130,
         {"models": "folder that keeps the trained models"},
     ),
-    "ways_of_hiding": Row(
-        "after the plateau: mask words, entities, noun phrases or collocations?",
-        160,
-        {"models": "folder that keeps the trained models"},
-    ),
     "span_settings": Row(
         "what do span lengths, masking rates and the weight of SBO change?",
         75,
@@ -114,7 +109,6 @@ EXPERIMENTS = {
         280,
         MADE | {"models": "folder that keeps the trained models"},
     ),
-    "electra_mini": Row("ELECTRA against masked language modeling with equal compute", 30),
     "one_segment": Row(
         "does an untrained second segment cost points on pairs of sentences?",
         40,
