@@ -91,7 +91,7 @@ student: $(STAMP)
 	@$(PY) tools/student.py
 
 address: $(STAMP)
-	@$(PY) tools/address.py
+	@$(PY) tools/notebooks.py address
 
 # Every notebook from the package's wheel alone, in an empty folder, each cell two times in a row; of those that
 # train only the beginning.

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from research import comparisons, grid, table
-from research.almanac import coreference, pairs, questions, relations, vocabulary
+from research.almanac import files
 from spanbert_tutorial.engine.files import whole_folder
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import check_output
@@ -73,14 +73,11 @@ def listing() -> str:
 
 
 def almanac(folder: Path | None) -> None:
-    """Writes documents, vocabulary, questions and labels, the same as the shipped ones, completely
-    or not at all."""
+    """Writes all files of the almanac, or none."""
     if folder is None:
         raise InputError("almanac needs --output: give a new folder.")
     with whole_folder(check_output(folder)) as made:
-        vocabulary.write_almanac(made)
-        for labels in (questions, coreference, pairs, relations):
-            labels.write(made)
+        files.write(made)
     print(f"The almanac is in {folder}.")
 
 

@@ -90,6 +90,7 @@ def run(
             Path(folder), settings, **inputs
         )
         arms = getattr(experiment, "ARMS", None)
+        by_name = {named(arm): arm for arm in arms or ()}
         what = {named(arm): arms[arm] for arm in arms} if isinstance(arms, Mapping) else arms
         compared = as_json(dict(settings) | facts | {"arms": what})
         for key, value in compared.items():
@@ -103,9 +104,10 @@ def run(
             if [condition, seed] in done:
                 continue
             began = time.monotonic()
-            arm = () if condition is None else (_arm(arms, condition),)
+            arm = () if condition is None else (by_name[condition],)
             column = "fine_tuning" if getattr(experiment, "FINE_TUNING", False) else "run"
-            for found in _listed(experiment.one(*arm, seed, settings, *given)):
+            results = experiment.one(*arm, seed, settings, *given)
+            for found in results if isinstance(results, list) else [results]:
                 rows |= rows_of(experiment, found, keys_of(experiment, arm) | {column: seed})
             done = [*done, [condition, seed]]
             write(output, rows, head | compared | {"done": done})
@@ -125,10 +127,6 @@ def named(arm: Any) -> str:
     return ", ".join(map(str, arm)) if isinstance(arm, tuple) else str(arm)
 
 
-def _arm(arms: Any, condition: str) -> Any:
-    return next(arm for arm in arms if named(arm) == condition)
-
-
 def keys_of(experiment: ModuleType, arm: tuple) -> dict[str, str]:
     """Condition and task of an arm: of several values, `ARM` names the one that is the task."""
     values = arm[0] if arm and isinstance(arm[0], tuple) else arm
@@ -136,10 +134,6 @@ def keys_of(experiment: ModuleType, arm: tuple) -> dict[str, str]:
     task = "".join(value for name, value in zip(names, values, strict=True) if name == "task")
     others = tuple(value for name, value in zip(names, values, strict=True) if name != "task")
     return {"condition": named(others), "task": task}
-
-
-def _listed(found: Any) -> list:
-    return found if isinstance(found, list) else [found]
 
 
 def shortened(settings: Mapping, steps: int | None) -> dict:

@@ -14,9 +14,18 @@ from typing import NamedTuple
 from spanbert_tutorial.errors import InputError
 
 SQUAD = {"data": "folder of SQuAD files (.json.xz)"}
+TRAINED_ALIKE = SQUAD | {"arms": "folder of two models, mlm and mix"}
 MADE = SQUAD | {
     "easy": "SQuAD file of `make-questions --easy`",
     "made": "SQuAD file of `make-questions`",
+}
+
+
+MODELS = {"models": "folder that keeps the trained models"}
+ON_WIKIPEDIA = MODELS | {
+    "corpus": "text that the starting checkpoint was trained on, or a part of it",
+    "valid": "another .jsonl file",
+    "start": "the checkpoint from which all arms continue",
 }
 
 
@@ -37,55 +46,38 @@ EXPERIMENTS = {
         220,
         {"corpus": "text file, .jsonl file, a folder of them, or a hub name"},
     ),
-    "directions": Row("what do one-way and two-way models predict and know?", 25),
     "boundary_probe": Row(
         "what do boundary states hold, with and without the boundary objective?", 30
     ),
     "spans_and_boundaries": Row(
         "what do spans and boundaries add after the plateau, from one checkpoint?",
         130,
-        {"models": "folder that keeps the trained models"},
-    ),
-    "ways_of_hiding": Row(
-        "after the plateau: mask words, entities, noun phrases or collocations?",
-        160,
-        {"models": "folder that keeps the trained models"},
+        MODELS,
     ),
     "span_settings": Row(
         "what do span lengths, masking rates and the weight of SBO change?",
         75,
-        {"models": "folder that keeps the trained models"},
+        MODELS,
     ),
     "words_of_the_question": Row(
         "which models see, before any fine-tuning, what words a question repeats?",
         4,
-        {"arms": "folder of two models, mlm and mix"} | SQUAD,
+        TRAINED_ALIKE,
     ),
     "riddle_of_mix": Row(
         "why does the model of both masks, with good losses, answer worst?",
         50,
-        {"arms": "folder of two models, mlm and mix"} | SQUAD,
+        TRAINED_ALIKE,
     ),
     "spans_on_wikipedia": Row(
         "the arms of `spans_and_boundaries` on real text",
         175,
-        {
-            "corpus": "text that the starting checkpoint was trained on, or a part of it",
-            "valid": "another .jsonl file",
-            "start": "the checkpoint from which all arms continue",
-            "data": "folder with litbank/ and gap/",
-            "models": "folder that keeps the trained models",
-        },
+        ON_WIKIPEDIA | {"data": "folder with litbank/ and gap/"},
     ),
     "whole_words": Row(
         "what does a model lose that never sees a part of a word?",
         400,
-        {
-            "corpus": "text that the starting checkpoint was trained on, or a part of it",
-            "valid": "another .jsonl file",
-            "start": "the checkpoint from which all arms continue",
-            "models": "folder that keeps the trained models",
-        },
+        ON_WIKIPEDIA,
     ),
     "pointing": Row(
         "what is pre-training worth that points at words said again, with few questions?",
@@ -101,12 +93,7 @@ EXPERIMENTS = {
     "domain_text": Row(
         "does it help a task to train further on its own kind of text first?",
         150,
-        {
-            "corpus": "text that the starting checkpoint was trained on, or a part of it",
-            "valid": "another .jsonl file",
-            "start": "the checkpoint from which all arms continue",
-            "models": "folder that keeps the trained models",
-        },
+        ON_WIKIPEDIA,
     ),
     "pairs_vs_single": Row("one segment or pairs, with and without next sentence prediction", 50),
     "almanac_answers": Row(
@@ -123,9 +110,8 @@ EXPERIMENTS = {
     "squad_real": Row(
         "how well do the shipped checkpoints do on SQuAD?",
         280,
-        MADE | {"models": "folder that keeps the trained models"},
+        MADE | MODELS,
     ),
-    "electra_mini": Row("ELECTRA against masked language modeling with equal compute", 30),
     "one_segment": Row(
         "does an untrained second segment cost points on pairs of sentences?",
         40,
@@ -134,7 +120,7 @@ EXPERIMENTS = {
     "few_questions_here": Row(
         "how do the shipped models answer after few questions?",
         60,
-        {"data": "folder of SQuAD files (.json.xz)"},
+        SQUAD,
     ),
     "shipped_losses": Row(
         "losses of the shipped models, against two frequency baselines",

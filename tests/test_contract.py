@@ -34,8 +34,6 @@ def lines(number: int) -> str:
     [
         ("was never executed", new_code_cell("x = 1")),
         ("ignores its output", executed("# NBVAL_IGNORE_OUTPUT\ntrain()", 3)),
-        ("give a range", executed("model, history = fit(f, d, s)\nassert history.loss == 2", 3)),
-        ("give a range", executed("train(net, b)\nx = net(b)\nassert 1 < x == 2", 3)),
         ("is skipped", executed("x = 1", 3, tags=["nbval-skip"])),
         ("wrote to stderr", executed("warn()", 3, [printed("UserWarning", "stderr")])),
         ("stores an error", executed("1/0", 3, [ERROR])),
@@ -54,10 +52,9 @@ def lines(number: int) -> str:
 )
 def test_a_guard_bites(complaint, cell):
     notebook = good_notebook()
-    assert contract.notebook_problems(notebook, REFERENCES) == contract.wrong_kinds(notebook) == []
+    assert contract.notebook_problems(notebook, REFERENCES) == []
     notebook.cells.append(cell)
-    found = contract.notebook_problems(notebook, REFERENCES) + contract.wrong_kinds(notebook)
-    assert complaint in "\n".join(found)
+    assert complaint in "\n".join(contract.notebook_problems(notebook, REFERENCES))
 
 
 # The built pages.

@@ -8,14 +8,8 @@ import torch
 import torch.nn.functional as F
 from parity import LIMIT, random_batch, random_weights
 
-from research.experiments import electra_mini
-from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.electra import (
     ElectraConfig,
     ElectraDiscriminator,
@@ -26,8 +20,6 @@ from spanbert_tutorial.relatives.electra import (
     top_prediction,
 )
 from spanbert_tutorial.relatives.electra_flops import electra_flops, encoder_flops, mlm_flops
-from spanbert_tutorial.text.encoding import encode_corpus
-from spanbert_tutorial.text.sentences import split_sentences
 
 BOTH = [ElectraDiscriminator, ElectraGenerator]
 
@@ -267,27 +259,3 @@ def test_flops_by_hand():
     assert cost["discriminator"] == 3 * (2 * 3 * (152 + 6 * 4) + 2 * 3 * (16 + 4))
     # the generator: H = 1, I = 2: 4 + 2·2 + 2·3 = 14 products a token, 6·1 for the projection
     assert cost["generator"] == 3 * (2 * 3 * (14 + 6) + 2 * 2 * 6 * (1 + 10))
-
-
-# --- the experiment -----------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    some = [document for document, _ in zip(almanac.read("validation"), range(30), strict=False)]
-    sentences = [split_sentences(document["text"]) for document in some]
-    folder = tmp_path_factory.mktemp("text")
-    parts = [
-        encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name)
-        for name in "ab"
-    ]
-    return EncodedText(*parts, wordpiece)
-
-
-def test_both_arms_cost_the_same(text):
-    ratio = electra_mini.cost_ratio(electra_mini.MLM, len(text.wordpiece))
-    assert 1.05 < ratio < 1.2
-    run = Run(objective="mlm", steps=10, batch_size=4)
-    _, history = electra_mini.train("electra", "scratch", 0, text, None, run)
-    assert len(history.steps) == round(10 / ratio) and set(history.losses) == {"loss", "mlm", "rtd"}

@@ -6,7 +6,6 @@ import pytest
 
 from research.measurements import gap
 from research.measurements import span_tasks_coreference as task
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import coreference
 
 TEXT = "Ann Hill met Nora Lund before she left. Hill was early."
@@ -25,20 +24,13 @@ LINE = [
 ]
 
 
-@pytest.fixture
-def file(tmp_path):
-    return tmp_path / "rows.tsv"
+HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split()
 
 
-def write(file, *lines, header=gap.HEADER):
-    file.write_text(
-        "\n".join("\t".join(line) for line in (header, *lines)) + "\n", encoding="utf-8"
-    )
-    return file
-
-
-def test_rows_are_read(file):
-    (row,) = gap.read(write(file, LINE))
+def test_rows_are_read(tmp_path):
+    file = tmp_path / "rows.tsv"
+    file.write_text("\n".join(map("\t".join, (HEADER, LINE))) + "\n", encoding="utf-8")
+    (row,) = gap.read(file)
     assert row == gap.Row(
         "made-1", TEXT, ("she", 30), (("Ann Hill", 0), ("Nora Lund", 13)), (False, True)
     )
@@ -66,8 +58,6 @@ def test_the_score_by_hand():
     assert found == pytest.approx({"f1": 200 / 3, "masculine": 50, "feminine": 100, "bias": 2})
     nothing = gap.score(rows, [(False, False)] * 4)
     assert nothing == {"f1": 0, "masculine": 0, "feminine": 0, "bias": 0}
-    with pytest.raises(InputError, match="4 rows and 1 answers"):
-        gap.score(rows, [(True, True)])
 
 
 def test_clusters_answer():

@@ -1,17 +1,12 @@
-"""Entities, noun phrases and collocations as units of masking; collocations by counting."""
-
-import math
-from collections import Counter
+"""Entities, noun phrases and collocations as units of masking."""
 
 import numpy as np
 import pytest
 
-from research.measurements import collocations
 from spanbert_tutorial.bert.masking import Blocks
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.spanbert.labeled_masking import COLLOCATION, ENTITY, LabeledMasking, words_of
 from spanbert_tutorial.spanbert.span_masking import spans_of
-from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 def blocks(spans, words=20, rows=1, kind=ENTITY):
@@ -52,54 +47,6 @@ def test_a_text_without_labels_and_wrong_numbers_are_refused():
     for wrong in ({"kind": 7}, {"share": 1.5}, {"share": float("nan")}):
         with pytest.raises(InputError):
             LabeledMasking(**wrong)
-
-
-class OneLetter:
-    """A token a letter; capitals begin words."""
-
-    @staticmethod
-    def word_starts(ids):
-        return ids < 100
-
-
-def test_the_score_of_an_ngram_is_that_of_its_worst_cut():
-    a = (1,)
-    b = (2,)
-    c = (3,)
-    counts = [
-        Counter({(a,): 4, (b,): 2, (c,): 2}),
-        Counter({(a, b): 2, (b, c): 1, (c, a): 1}),
-        Counter({(a, b, c): 1}),
-    ]
-    p = lambda part: counts[len(part) - 1][part] / counts[len(part) - 1].total()  # noqa: E731
-    totals = [counter.total() for counter in counts]
-    assert collocations.score((a, b), counts, totals) == pytest.approx(
-        math.log(p((a, b)) / (p((a,)) * p((b,))))
-    )
-    cuts = (p((a,)) * p((b,)) * p((c,)), p((a, b)) * p((c,)), p((a,)) * p((b, c)))
-    assert collocations.score((a, b, c), counts, totals) == pytest.approx(
-        math.log(p((a, b, c)) / max(cuts))
-    )
-
-
-def test_what_belongs_together_is_found_and_labeled():
-    """Words 1 and 2 (with a second token, 102) always stand together, the others at random."""
-    rng = np.random.default_rng(0)
-    texts = []
-    for _ in range(300):
-        words = [[int(word)] for word in rng.integers(3, 12, size=6)]
-        words[int(rng.integers(5))] = [1, 2, 102]
-        texts.append([token for word in words for token in word])
-    ends = np.cumsum([len(text) for text in texts])
-    corpus = EncodedCorpus(np.concatenate(texts), ends, ends)
-    counts = collocations.counted(
-        words for _, _, words in collocations.sentences(corpus, OneLetter)
-    )
-    known = collocations.collocations(counts, 1)
-    assert known == {((1,), (2, 102))}
-    found = collocations.labeled(corpus, OneLetter, known)
-    assert len(found) == 300 and (found[:, 2] == COLLOCATION).all()
-    assert all(corpus.ids[first:end].tolist() == [1, 2, 102] for first, end, _ in found)
 
 
 def test_words_have_first_and_last_tokens():

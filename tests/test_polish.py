@@ -49,14 +49,13 @@ def test_a_comma_stays_with_its_formula():
 
 def test_the_search_reads_sections_without_folds_and_signs():
     page = (
-        '<meta name="keywords" content="k, 말"><nav>menu</nav><article><section id="a"><h1>A'
+        '<nav>menu</nav><article><section id="a"><h1>A'
         '<a class="headerlink">#</a></h1><nav>sign</nav><pre>code</pre><p>one &amp; two</p>'
         '<details class="fold"><pre>setup</pre></details><p>three</p><section id="b"><h2>B</h2>'
         "</section></section></article><p>foot</p>"
     )
-    article = polish.Article(page)
-    assert article.keywords == "k, 말"
-    assert article.read() == [["a", "A", "one & two three", "code"], ["b", "B", "", ""]]
+    sections = polish.sections_of(page)
+    assert sections == [["a", "A", "one & two three", "code"], ["b", "B", "", ""]]
 
 
 @pytest.mark.browser

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from research.measurements import gap
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import conll, relation_files, sentence_files, squad_files
 
@@ -116,10 +115,8 @@ def test_two_clusters_may_meet_in_a_word_and_mentions_may_cross(tmp_path):
 def test_two_columns_of_one_name_are_refused_everywhere(tmp_path):
     glue = put(tmp_path, "a.tsv", "sentence1\tsentence2\tlabel\tlabel\nA.\tB.\tentailment\t0\n")
     table = put(tmp_path, "a.csv", "question,context,answer,answer\nWho?,Ada.,Ada,\n")
-    rows = put(tmp_path, "gap.tsv", "\t".join([*gap.HEADER, gap.HEADER[-1]]) + "\n")
     assert '"label"' in refused(lambda: sentence_files.read(glue, subtask="rte"))
     assert '"answer"' in refused(squad_files.read, table)
-    assert "line 1: not GAP's header" in refused(gap.read, rows)
     for whole in ('{"version": "1", "version": "2", "data": []}', '{"data": [], "data": []}'):
         assert "twice" in refused(squad_files.read, put(tmp_path, "a.json", whole))
     twice = json.dumps([TACRED]).replace('"relation"', '"relation": "x", "relation"')

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from research.almanac.vocabulary import ALMANAC_VOCAB_SIZE
+from research.almanac.files import VOCABULARY
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -26,7 +26,7 @@ def sentences(split: str) -> list[str]:
 
 
 def test_the_shipped_vocabulary_is_learned_from_the_training_documents():
-    learned = WordPiece.train(sentences("train"), ALMANAC_VOCAB_SIZE)
+    learned = WordPiece.train(sentences("train"), VOCABULARY)
     assert (
         learned.vocabulary == data_path("almanac", "vocab.txt").read_text(encoding="utf-8").split()
     )

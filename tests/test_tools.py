@@ -38,7 +38,7 @@ def test_the_address_appears_and_disappears(tmp_path):
     assert "http" not in sources(chapter).replace("https://arxiv.org", "")
 
     set_address(tmp_path, URL + ".git")
-    assert address.apply(tmp_path) == ["_config.yml", "book/bert/chapter.ipynb"]
+    assert notebooks.write_address(tmp_path) == ["_config.yml", "book/bert/chapter.ipynb"]
     badge, setup = notebooks.read(chapter).cells[1:3]
     assert f'%pip install -q "spanbert-tutorial @ git+{URL}@colab"' in setup.source
     assert (
@@ -46,10 +46,10 @@ def test_the_address_appears_and_disappears(tmp_path):
         in badge.source
     )
     assert "remove-cell" in badge.metadata.tags and "hide-input" in setup.metadata.tags
-    assert address.apply(tmp_path) == []  # a second time changes nothing
+    assert notebooks.write_address(tmp_path) == []  # a second time changes nothing
 
     set_address(tmp_path, "")
-    address.apply(tmp_path)
+    notebooks.write_address(tmp_path)
     assert {path: path.read_text() for path in before} == before
 
 
@@ -60,7 +60,7 @@ def test_a_rehearsal_of_publishing(tmp_path, monkeypatch):
     page = tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html"
     monkeypatch.setenv("GITHUB_REPOSITORY", "someone/spanbert-book")
     monkeypatch.setenv("GITHUB_SHA", "1234abc")
-    address.apply(tmp_path)
+    notebooks.write_address(tmp_path)
     assert f'%pip install -q "spanbert-tutorial @ git+{URL}@1234abc"' in sources(chapter)
     assert notebooks.check(chapter, tmp_path) == []
     result = build(tmp_path)

@@ -1,4 +1,4 @@
-"""`make address`: give the pages and the notebooks the repository's public address.
+"""The repository's public address, for the pages and the notebooks (`make address`).
 
 On GitHub the address is `GITHUB_REPOSITORY` (OWNER/NAME), which every workflow has; elsewhere set
 that variable, or `repository: url:` in `_config.yml`. From it come, in every notebook, the line
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import nbformat
 import yaml
 
-from environment import ROOT
+from kinds import has_tag
 
 PUBLISHED = "colab"  # the branch that the workflow pushes and the buttons open
 GITHUB = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
@@ -97,10 +97,6 @@ def badge_source(address: Address, place: str) -> str:
     return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({link})"
 
 
-def has_tag(cell: nbformat.NotebookNode, tag: str) -> bool:
-    return tag in cell.metadata.get("tags", [])
-
-
 def write_cells(notebook: nbformat.NotebookNode, address: Address, place: str) -> None:
     """Give the notebook its setup cell and, when there is an address, its badge; take an old badge
     away."""
@@ -132,30 +128,3 @@ def write_settings(config_text: str, address: Address) -> str:
         config_text, times = re.subn(rf"(?m)^(\s*{key}:).*$", rf"\g<1> {value}", config_text)
         assert times == 1, f"_config.yml: the line `{key}:` is there {times} times, not once."
     return config_text
-
-
-def apply(root: Path = ROOT) -> list[str]:
-    """Bring `_config.yml` and all notebooks of the book in line with the address; names of the
-    files changed."""
-    from notebooks import book_notebooks, normalize, read, serialize
-
-    config = root / "_config.yml"
-    address = read_address(config)
-    repository = os.environ.get("GITHUB_REPOSITORY")
-    if repository and not address.url:
-        address = Address(f"https://github.com/{repository}")
-    changed = []
-
-    def write(path: Path, text: str) -> None:
-        if path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8", newline="\n")
-            changed.append(path.relative_to(root).as_posix())
-
-    write(config, write_settings(config.read_text(encoding="utf-8"), address))
-    for path in book_notebooks(root):
-        write(path, serialize(normalize(read(path), path, root)))
-    return changed
-
-
-if __name__ == "__main__":
-    print("\n".join(f"changed: {name}" for name in apply()) or "Nothing had to change.")

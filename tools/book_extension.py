@@ -1,13 +1,11 @@
 """A Sphinx extension: folds the code that is not the idea, and keeps out what Jupyter Book adds and
 nobody uses.
 
-A code cell of a kind of `kinds.py` that is folded, and any cell tagged `hide-input`, shows one quiet
-line in place of its code, an HTML `<details>` that needs no script; outputs stay visible. Checks are
-off the page, which ends with their tally. A diagram or a plot becomes part of the page, so that it
-takes the page's colors; a live form replaces a still one. Chapters get their sign (`road.py`), pages
-their description, the terms of the glossary that lead to them, the scripts that they need; Korean
-words are marked as such; `polish.py` mends what the theme writes. The weights of the models that
-compute in a page are written as scripts to `_static/models/`; no page loads one by itself.
+Folded code shows one quiet line in its place, an HTML `<details>` that needs no script; outputs stay
+visible. Checks are off the page, which ends with their tally. A diagram or a plot becomes part of the
+page, so that it takes the page's colors. Chapters get their sign (`road.py`), pages their
+description, keywords and scripts; `polish.py` mends what the theme writes. The weights of the models
+that compute in a page are written to `_static/models/`; no page loads one by itself.
 
 Thebe (running cells on a remote server) would put a web address and the name of a foreign
 repository into every page, and an error into the browser's console.
@@ -36,7 +34,6 @@ UNUSED = ("sphinx_thebe", "sphinx_comments")
 # the first that a cell has names its fold; checks have none, they are counted
 FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
-
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form.
 LIVE = {
@@ -47,12 +44,16 @@ LIVE = {
     "game.svg": "spanbert_tutorial.figures.beat_the_boundary:game",
 }
 
-# A part whose script only the pages that have one load; the other parts are in `try_it.js`.
-SCRIPTS = {"game": "game.js", "figure-one": "figure_one.js"}
+# What stands in a page → the files that it loads then.
+FILES = {
+    r"<div data-(try|explorer|moving)": ("widgets.css", "widgets.js"),
+    "<div data-try=": ("try_it.css", "try_it.js"),
+    '<div data-try="game"': ("game.js",),
+    '<div data-try="figure-one"': ("figure_one.js",),
+}
 
 # A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
 IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "spanbert-mini-squad": -6.267}
-
 
 GLOSSARY = "book/workshop/glossary.md"
 ROW = re.compile(
@@ -66,14 +67,8 @@ DESCRIPTION = (
 )
 
 
-class Fold(nodes.Element):
-    """Code under one line; `kind`: a tag of FOLDED_TAGS, `label`: the line."""
-
-
-def visit_fold(translator, node: Fold) -> None:
-    translator.body.append(
-        f'<details class="fold fold-{node["kind"]}">\n<summary>{escape(node["label"])}</summary>\n'
-    )
+def raw(html: str) -> nodes.raw:
+    return nodes.raw("", html, format="html")
 
 
 def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
@@ -105,7 +100,8 @@ def fold_cell(cell: nodes.container, kind: str) -> None:
     block.children = [nodes.Text(block.rawsource)]
     label = "Setup" if kind == "colab-setup" else title_of(source) or "Code"
     row = nodes.container(classes=["folds"])
-    row += Fold("", code, kind=kind, label=label)
+    summary = f"<summary>{escape(label)}</summary>"
+    row += [raw(f'<details class="fold fold-{kind}">\n{summary}\n'), code, raw("</details>\n")]
     cell.children = []
     cell += [*outputs, row] if kind == "plumbing" else [row, *outputs]
     cell.attributes.pop("hide_mode", None)
@@ -150,49 +146,56 @@ class FoldCells(SphinxPostTransform):
                     join_rows(cell)
         if checks:
             numbers = "1 number" if checks == 1 else f"{checks} numbers"
-            line = f'<p class="tally">✓ {numbers} in the text of this page checked</p>'
-            self.document += nodes.raw("", line, format="html")
+            self.document += raw(
+                f'<p class="tally">✓ {numbers} in the text of this page checked</p>'
+            )
 
 
-def live_form(name: str) -> str:
-    module, function = LIVE[name].split(":")
-    return getattr(import_module(module), function)()._repr_html_()
+def on_page(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """What a page gets once its parts are known."""
+    if app.builder.format == "html":
+        inline_pictures(document, Path(app.srcdir))
+        add_sign(app, document, docname)
+        mark_korean(document)
 
 
-class InlineDiagrams(SphinxPostTransform):
+def inline_pictures(document: nodes.document, source: Path) -> None:
     """Put diagrams and plots into the page itself: a picture file could not know whether the page
     is light or dark."""
-
-    default_priority = 199
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        for image in list(self.document.findall(nodes.image)):
-            path = Path(self.env.srcdir, image["uri"])
-            drawing = path.read_text(encoding="utf-8") if path.suffix == ".svg" else ""
-            if kind := DRAWING.match(drawing):
-                html = live_form(path.name) if path.name in LIVE else drawing
-                if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
-                    named = f' role="img" aria-label="{escape(image["alt"])}"'
-                    html = html.replace(' role="img"', named, 1)
-                alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
-                new = nodes.raw("", f"<div>{html}</div>", format="html")
-                (image.parent if alone else image).replace_self(new)
+    for image in list(document.findall(nodes.image)):
+        path = source / image["uri"]
+        html = path.read_text(encoding="utf-8") if path.suffix == ".svg" else ""
+        if kind := DRAWING.match(html):
+            if kind[1] == "plot" and "aria-label" not in html:  # its words stand beside it
+                named = f' role="img" aria-label="{escape(image["alt"])}"'
+                html = html.replace(' role="img"', named, 1)
+            if path.name in LIVE:
+                module, function = LIVE[path.name].split(":")
+                html = getattr(import_module(module), function)()._repr_html_()
+            alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+            (image.parent if alone else image).replace_self(raw(f"<div>{html}</div>"))
 
 
-class RoadSigns(SphinxPostTransform):
+def add_sign(app: Sphinx, document: nodes.document, docname: str) -> None:
     """Put the sign at a chapter's head: where you are, what you need, where it leads."""
+    link = partial(app.builder.get_relative_uri, docname)
+    road, page = read_road(Path(app.srcdir)), docname.removeprefix("book/")
+    sign = sign_html(road, page, lambda to: link(f"book/{to}"))
+    title = next(iter(document.findall(nodes.title)), None)
+    if title is not None and sign:
+        title.parent.insert(title.parent.index(title) + 1, raw(sign))
 
-    default_priority = 199
-    formats = ("html",)
 
-    def run(self, **kwargs) -> None:
-        title = next(iter(self.document.findall(nodes.title)), None)
-        page = self.env.docname.removeprefix("book/")
-        link = partial(self.app.builder.get_relative_uri, self.env.docname)
-        sign = sign_html(read_road(Path(self.env.srcdir)), page, lambda to: link(f"book/{to}"))
-        if title is not None and sign:
-            title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
+def mark_korean(document: nodes.document) -> None:
+    """Mark Korean words, so that a screen reader speaks them as such."""
+    for text in list(document.findall(nodes.Text)):
+        if HANGUL.search(text) and not isinstance(text.parent, (*NO_WORDS, type(None))):
+            parts = [
+                nodes.inline("", part, classes=["language-ko"]) if korean else nodes.Text(part)
+                for korean, part in zip(cycle([False, True]), HANGUL.split(text))
+                if part
+            ]
+            text.parent.replace(text, parts)
 
 
 def keywords(source: Path, docname: str) -> str:
@@ -207,23 +210,6 @@ def keywords(source: Path, docname: str) -> str:
         for name in re.split(r", |[()]", f"{term}, {korean}".replace("\\", ""))
     ]
     return ", ".join(filter(None, terms))
-
-
-class KoreanWords(SphinxPostTransform):
-    """Mark Korean words, so that a screen reader speaks them as such."""
-
-    default_priority = 198
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        for text in list(self.document.findall(nodes.Text)):
-            if HANGUL.search(text) and not isinstance(text.parent, (*NO_WORDS, type(None))):
-                parts = [
-                    nodes.inline("", part, classes=["language-ko"]) if korean else nodes.Text(part)
-                    for korean, part in zip(cycle([False, True]), HANGUL.split(text))
-                    if part
-                ]
-                text.parent.replace(text, parts)
 
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -280,11 +266,6 @@ def footer(source: Path, context: dict) -> str:
     )
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    if exception is None and app.builder.format == "html":
-        polish(Path(app.outdir))
-
-
 def shorten_signature(app, what, name, obj, options, signature: str | None, returns: str | None):
     """Keep the members of a set out of a signature: they are many, and in another order in each
     build."""
@@ -294,52 +275,42 @@ def shorten_signature(app, what, name, obj, options, signature: str | None, retu
 def bring_to_life(
     app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None
 ) -> None:
-    """Load the scripts of the parts that can be used on the pages that have one."""
-    body = context.get("body", "")
-    if re.search("<div data-(try|explorer|moving)", body):
-        app.add_css_file("widgets.css")
-        app.add_js_file("widgets.js", loading_method="defer")
-    if "<div data-try=" in body:
-        app.add_css_file("try_it.css")
-        app.add_js_file("try_it.js", loading_method="defer")
-    for kind, script in SCRIPTS.items():
-        if f'<div data-try="{kind}"' in body:
-            app.add_js_file(script, loading_method="defer")
+    """Load the files of the parts that can be used on the pages that have one."""
+    for part, files in FILES.items():
+        for file in files if re.search(part, context.get("body", "")) else ():
+            if file.endswith(".css"):
+                app.add_css_file(file)
+            else:
+                app.add_js_file(file, loading_method="defer")
 
 
-def write_models(app: Sphinx, error: Exception | None) -> None:
-    """Write the weights of the models in the page, where they are not there yet or older than their
-    checkpoint."""
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """Mend the pages, and write the weights of the models in them."""
     if error or app.builder.format != "html":
         return
+    polish(Path(app.outdir))
     for name, threshold in IN_THE_PAGE.items():
         checkpoint = Path(app.srcdir, "data", "checkpoints", name)
-        script = Path(app.outdir, "_static", "models", f"{name}.js")
-        # a sample book has none
-        newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)
-        if newest and not (script.is_file() and script.stat().st_mtime >= newest):
+        if checkpoint.is_dir():  # a sample book has none
             # here, because torch takes seconds
             from spanbert_tutorial.commands.exports import web_script
 
+            script = Path(app.outdir, "_static", "models", f"{name}.js")
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
-    app.add_node(
-        Fold, html=(visit_fold, lambda translator, _: translator.body.append("</details>\n"))
-    )
     for formula in (nodes.math, nodes.math_block):
         app.add_node(formula, override=True, html=(visit_formula, None))
-    for transform in (FoldCells, InlineDiagrams, RoadSigns, KoreanWords):
-        app.add_post_transform(transform)
+    app.add_post_transform(FoldCells)
+    app.connect("doctree-resolved", on_page)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)
     if "autodoc-process-signature" in app.events.events:
         app.connect("autodoc-process-signature", shorten_signature)
     app.connect("html-page-context", bring_to_life)
-    app.connect("build-finished", write_models)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:

@@ -15,14 +15,15 @@ CHROMIUM_PLACES = (
 )
 
 
-def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
-    """The variables that make a notebook's outputs the same on every machine.
+def prepare(import_from: Path = ROOT) -> None:
+    """Set the variables, of this process and so of every kernel that it starts, that make a
+    notebook's outputs the same on every machine.
 
     `import_from` is the folder that `spanbert_tutorial` is imported from. Other packages come from
     the folder that SPANBERT_TUTORIAL_PACKAGES names, where it has them (`make older`).
     """
     folders = [str(import_from), os.environ.get("SPANBERT_TUTORIAL_PACKAGES", "")]
-    return {
+    os.environ |= {
         "PYTHONPATH": os.pathsep.join(filter(None, folders)),
         # one thread unless asked: sums in one order, and two notebooks at a time on two cores
         "OMP_NUM_THREADS": os.environ.get("SPANBERT_TUTORIAL_THREADS", "1"),
@@ -37,11 +38,6 @@ def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "DISABLE_SAFETENSORS_CONVERSION": "1",
     }
-
-
-def prepare(import_from: Path = ROOT) -> None:
-    """Put this process, and so every kernel that it starts, into `kernel_environment`."""
-    os.environ.update(kernel_environment(import_from))
 
 
 def warm_up() -> None:

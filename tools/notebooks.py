@@ -4,7 +4,8 @@ python tools/notebooks.py COMMAND [PATHS], all chapters without PATHS; the comma
 
 - execute: run in a fresh kernel and store the outputs;
 - normalize: only bring metadata, ids, titles and code into the normal form;
-- check: print what is not in the normal form.
+- check: print what is not in the normal form;
+- address: write the repository's public address, if it has one, and normalize.
 """
 
 import argparse
@@ -15,14 +16,13 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from address import read_address, write_cells
+from address import Address, read_address, write_cells, write_settings
 from environment import ROOT, prepare, warm_up
 from kinds import code_of, write_form
 
@@ -55,22 +55,7 @@ def serialize(notebook: nbformat.NotebookNode) -> str:
 
 
 def write(notebook: nbformat.NotebookNode, path: Path) -> None:
-    """Write in one step, so that no reader ever finds half a notebook."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(serialize(notebook), encoding="utf-8", newline="\n")
-    os.replace(beside, path)
-
-
-def merge_streams(outputs: list) -> list:
-    """Join neighboring tokens of one stream: how the kernel cuts them depends on timing."""
-    merged: list = []
-    for stream, some in groupby(outputs, lambda one: one.get("name")):
-        first, *rest = some
-        if stream:
-            first.text += "".join(one.text for one in rest)
-            rest = []
-        merged += [first, *rest]
-    return merged
+    path.write_text(serialize(notebook), encoding="utf-8", newline="\n")
 
 
 def name_cells(cells: list) -> None:
@@ -113,7 +98,6 @@ def normalize(
         )
         cell.pop("attachments", None)
         if cell.cell_type == "code":
-            cell.outputs = merge_streams(cell.outputs)
             for output in cell.outputs:
                 if output.output_type == "execute_result":
                     output.execution_count = cell.execution_count
@@ -143,6 +127,7 @@ def run_cells(notebook: nbformat.NotebookNode, folder: Path, name: str) -> None:
         timeout=CELL_TIMEOUT,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # how the kernel cuts them depends on timing
         resources={"metadata": {"path": str(folder)}},
         on_cell_start=lambda cell, cell_index: started.append(cell),
     )
@@ -184,14 +169,28 @@ def execute_all(paths: list[Path]) -> int:
     return 1 if failed else 0
 
 
-def normalize_all(paths: list[Path]) -> int:
-    """Rewrite the notebooks that are not in the normal form; the exit code."""
+def normalize_all(paths: list[Path], root: Path = ROOT) -> list[str]:
+    """Rewrite the notebooks that are not in the normal form; their places in the book's folder."""
+    changed = []
     for path in paths:
-        notebook = normalize(read(path), path)
+        notebook = normalize(read(path), path, root)
         if serialize(notebook) != path.read_text(encoding="utf-8"):
             write(notebook, path)
-            print(f"{path.name}: rewritten")
-    return 0
+            changed.append(path.relative_to(root).as_posix())
+    return changed
+
+
+def write_address(root: Path = ROOT) -> list[str]:
+    """Bring `_config.yml` and all notebooks in line with the address: that of the settings, else
+    GITHUB_REPOSITORY (OWNER/NAME); names of the files changed."""
+    config = root / "_config.yml"
+    before = config.read_text(encoding="utf-8")
+    address, repository = read_address(config), os.environ.get("GITHUB_REPOSITORY")
+    if repository and not address.url:
+        address = Address(f"https://github.com/{repository}")
+    config.write_text(write_settings(before, address), encoding="utf-8", newline="\n")
+    changed = [config.name] if config.read_text(encoding="utf-8") != before else []
+    return changed + normalize_all(book_notebooks(root), root)
 
 
 def check(path: Path, root: Path = ROOT) -> list[str]:
@@ -207,23 +206,24 @@ def check(path: Path, root: Path = ROOT) -> list[str]:
     return [f"{path.name}: {problem}" for problem, found in wrong.items() if found]
 
 
-def check_all(paths: list[Path]) -> int:
-    """Print what is not in the normal form; the exit code."""
-    problems = [problem for path in paths for problem in check(path)]
-    print("\n".join(problems) or f"{len(paths)} notebooks are in the normal form.")
-    return 1 if problems else 0
-
-
 def main() -> int:
-    commands = {"execute": execute_all, "normalize": normalize_all, "check": check_all}
+    """The command line; 1 where a notebook fails or is not in the normal form."""
     parser = argparse.ArgumentParser(description="Execute, normalize or check notebooks.")
-    parser.add_argument("command", choices=list(commands))
+    parser.add_argument("command", choices=["execute", "normalize", "check", "address"])
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks; without any, the book's")
     arguments = parser.parse_args()
     paths = [path.resolve() for path in arguments.paths] or book_notebooks()
     if missing := [str(path) for path in paths if not path.is_file()]:
         parser.error(f"no such notebook: {', '.join(missing)}.")
-    return commands[arguments.command](paths)
+    if arguments.command == "execute":
+        return execute_all(paths)
+    if arguments.command == "check":
+        problems = [problem for path in paths for problem in check(path)]
+        print("\n".join(problems) or f"{len(paths)} notebooks are in the normal form.")
+        return 1 if problems else 0
+    changed = write_address() if arguments.command == "address" else normalize_all(paths)
+    print("\n".join(f"rewritten: {name}" for name in changed) or "Nothing had to change.")
+    return 0
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ paths, chapters without a page. (That nothing is loaded from the network is seen
 
 import re
 import sys
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -11,52 +11,29 @@ from contract import machine_paths
 from environment import ROOT
 
 PAGES = ROOT / "_build" / "html"
-ADDRESSES = ("href", "src", "poster", "data", "xlink:href")
+SCRIPT = re.compile(r"(<script\b[^>]*>).*?</script>", re.DOTALL)
+LINK = re.compile(r'(?<=[\s"])(?:href|src|poster|data|xlink:href)="([^"]+)"')
+ANCHOR = re.compile(r'(?<=[\s"])(?:id|name)="([^"]+)"')
 NO_FILE = ("mailto", "javascript", "data", "http", "https", "blob")
-
-
-class Page(HTMLParser):
-    """What one page links to or loads, and can be linked at."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.links: list[str] = []
-        self.anchors: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        for name, value in attributes:
-            if not value or ("rel", "canonical") in attributes:
-                continue
-            if name == "id" or (tag == "a" and name == "name"):
-                self.anchors.add(value)
-            elif name in ADDRESSES:
-                self.links.append(value)
-            elif name == "srcset":
-                self.links += [part.split()[0] for part in value.split(",") if part.strip()]
-
-
-def read_pages(folder: Path) -> dict[Path, Page]:
-    paths = sorted(folder.rglob("*.html"))
-    paths = [path for path in paths if "_static" not in path.relative_to(folder).parts]
-    return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def dead_links(folder: Path) -> list[str]:
     """Links, pictures, scripts and anchors inside the book that are not there."""
-    pages = read_pages(folder)
+    pages = {}
+    for path in set(folder.rglob("*.html")) - set((folder / "_static").rglob("*.html")):
+        pages[path.resolve()] = SCRIPT.sub(r"\1", path.read_text(encoding="utf-8"))
+    anchors = {path: set(map(unescape, ANCHOR.findall(page))) for path, page in pages.items()}
     problems = []
     for path, page in pages.items():
-        for address in page.links:
+        for address in map(unescape, LINK.findall(page)):
             parts = urlsplit(address)
             if parts.scheme in NO_FILE or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchor = unquote(parts.fragment)
-            known = pages[target].anchors if target in pages else None
             if not target.is_file():
                 problems.append(f"{path.name}: {address} leads nowhere.")
-            elif anchor and known is not None and anchor not in known:
+            elif anchor and target in pages and anchor not in anchors[target]:
                 problems.append(f"{path.name}: {address}: the page has no anchor {anchor!r}.")
     return problems
 

@@ -8,7 +8,7 @@ same.
 import json
 import re
 from html import unescape
-from html.parser import HTMLParser
+from itertools import cycle
 from pathlib import Path
 
 MENDS = {
@@ -22,8 +22,6 @@ MENDS = {
     ),
     r"<th( [^>]*)?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
     r"<table(?![^>]*tabindex)": '<table tabindex="0"',  # a wide table scrolls by keyboard
-    # a table that changes is not read aloud as a whole: the choice, which was just made, is
-    r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
     # the title of the book stands above the contents already
     r'(bd-sidenav__home-link">\s*<li[^>]*>\s*<a [^>]*>)[^<]*': r"\1Welcome",
     # no line break between a formula and the comma behind it
@@ -34,8 +32,8 @@ MENDS = {
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
     # The search says this of another search.
     r"<p>\s*Searching for multiple words only[^<]*</p>": "",
-    # Advertisements of a place where this book is not.
-    r'<div id="ethical-ad-placement"[^>]*>\s*</div>': "",
+    # The theme loads the index of its search on every page, for a search while one types, which is off.
+    r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>': "",
 }
 STORED = re.compile(r'(<script type="application/json">.*?</script>)', re.DOTALL)
 # A part of the contents: its name, and the list of its pages.
@@ -46,71 +44,46 @@ PART = re.compile(
 )
 HERE = re.compile(r'<details class="part" open><summary>(.*?)</summary><ul class="current')
 TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
-ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
-CELL = re.compile(r"<t[dh]\b(?P<looks>[^>]*)>(?P<text>.*?)</t[dh]>", re.DOTALL)
+CELL = re.compile(r"(?P<begin><t[dh])\b(?P<looks>[^>]*)(?P<rest>>(.*?)</t[dh]>)", re.DOTALL)
 NUMBER = re.compile(r"(?:[-−+±≤≥<>≈]? ?\d[\d.,]*(?: ?(?:%|±|to|–|/|×) ?)?)+(?: \w+)?|[–—-]?")
 TALLY = re.compile(r'<p class="tally">✓ ([\d,]+) number')
 CHECKED = re.compile(r'(<p class="checked">).*?(</p>)', re.DOTALL)  # the tally of the whole book
-FORMULA = 'class="math'
 MATHJAX = re.compile(r"\s*<script[^>]*(?:mathjax/[^>]*></script>|>window\.MathJax = .*?</script>)")
-# The theme loads the index of the search on every page, for a search while one types, which is off.
-SEARCH = re.compile(
-    r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
-)
 FIND = '<script src="_static/search_texts.js"></script>\n  <script src="_static/search.js"></script>\n  </head>'
-HEADINGS = ("h1", "h2", "h3")
+ARTICLE = re.compile(r"<article\b.*</article>", re.DOTALL)
+KEYWORDS = re.compile(r'<meta name="keywords" content="([^"]*)"')
+# what the search does not read: folded code, drawings, signs
+SILENT = re.compile(
+    r'<(script|style|svg|nav|select|annotation)\b.*?</\1>|<details class="fold.*?</details>'
+    r'|<a class="headerlink.*?</a>',
+    re.DOTALL,
+)
+SECTION = re.compile(r'(?=<section\b|<dt class="sig|<h[1-3]\b)')
 ICON = re.compile(
     r'(?:"([\w-]+)"|\b([\w-]+)):\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?'
 )
 
 
-class Article(HTMLParser):
+def text_of(html: str) -> str:
+    """The text of a piece of a page, with single spaces."""
+    text = re.sub(r"<[^>]*>", "", re.sub(r"</(?:p|li|td|th|div)>", " ", html))
+    return " ".join(unescape(text).split())
+
+
+def sections_of(page: str) -> list[list[str]]:
     """What the search reads of a page: the sections of its article, each an anchor, a heading, text
-    and code. Folded code, drawings and signs are left out."""
-
-    SILENT = ("script", "style", "svg", "nav", "select", "annotation")
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.sections: list[list[str]] = []
-        self.keywords = self.anchor = self.silent_in = ""
-        self.inside = self.in_code = False
-        self.depth = 0  # inside an element that is not read
-        self.field = 2  # of a section: 1 its heading, 2 its text
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
-        classes = (given.get("class") or "").split()
-        if tag == "meta" and given.get("name") == "keywords":
-            self.keywords = given.get("content") or ""
-        self.inside |= tag == "article"
-        if self.depth:
-            self.depth += tag == self.silent_in
-        elif tag in self.SILENT or {"fold", "headerlink"} & {*classes}:
-            self.depth, self.silent_in = 1, tag
-        elif tag == "section" or (tag == "dt" and "sig" in classes):
-            self.anchor = given.get("id") or self.anchor
-        if self.inside and not self.depth and (tag in HEADINGS or "sig" in classes):
-            self.sections.append([self.anchor, "", "", ""])
-            self.field = 1
-        self.in_code |= tag == "pre"
-
-    def handle_endtag(self, tag: str) -> None:
-        self.depth -= bool(self.depth) and tag == self.silent_in
-        self.inside &= tag != "article"
-        self.in_code &= tag != "pre"
-        if tag in (*HEADINGS, "dt"):
-            self.field = 2
-        elif self.sections and tag in ("p", "li", "td", "th", "div"):
-            self.sections[-1][2] += " "
-
-    def handle_data(self, data: str) -> None:
-        if self.inside and not self.depth and self.sections:
-            self.sections[-1][3 if self.in_code else self.field] += data
-
-    def read(self) -> list[list[str]]:
-        return [[" ".join(text.split()) for text in section] for section in self.sections]
+    and code."""
+    found, anchor = [], ""
+    article = ARTICLE.search(page)
+    for part in SECTION.split(SILENT.sub("", article[0] if article else ""))[1:]:
+        if named := re.match(r'<(?:section|dt)\b[^>]* id="([^"]*)"', part):
+            anchor = named[1]
+        if not part.startswith("<section"):
+            heading, rest = re.split(r"</(?:h[1-3]|dt)>", part, maxsplit=1)
+            code = " ".join(re.findall(r"<pre\b.*?</pre>", rest, re.DOTALL))
+            text = re.sub(r"<pre\b.*?</pre>", "", rest, flags=re.DOTALL)
+            found.append([anchor, *map(text_of, (heading, text, code))])
+    return found
 
 
 def folded_parts(page: str) -> str:
@@ -129,26 +102,28 @@ def folded_parts(page: str) -> str:
 def with_numbers_right(found: re.Match) -> str:
     """A table whose columns of numbers carry the class `number`, their headings, too."""
     table = found[0]
-    rows = [(row, list(CELL.finditer(row))) for row in ROW.findall(table)]
-    if "colspan" in table or "rowspan" in table or len({len(cells) for _, cells in rows}) != 1:
+    rows = [
+        [text_of(cell["rest"][1:]) for cell in CELL.finditer(row)]
+        for row in table.split("</tr>")[:-1]
+    ]
+    if "colspan" in table or "rowspan" in table or len(set(map(len, rows))) != 1:
         return table
-
-    def text(cell: re.Match) -> str:
-        return unescape(re.sub(r"<[^>]*>", "", cell["text"])).strip()
-
-    columns = list(zip(*(map(text, cells) for _, cells in rows[1:]), strict=True))
+    columns = zip(*rows[1:], strict=True)
     right = [any(column) and all(map(NUMBER.fullmatch, column)) for column in columns]
-    for row, cells in rows:
-        new = row
-        for cell, is_number in reversed(list(zip(cells, right, strict=False))):
-            if is_number and "class=" not in cell["looks"]:
-                place = cell.start("looks")
-                new = f'{new[:place]} class="number"{new[place:]}'
-            elif is_number and "number" not in cell["looks"]:
-                place = row.index('class="', cell.start()) + len('class="')
-                new = f"{new[:place]}number {new[place:]}"
-        table = table.replace(row, new, 1)
-    return table
+    if not any(right):
+        return table
+    turns = cycle(right)
+
+    def mark(cell: re.Match) -> str:
+        looks = cell["looks"]
+        if next(turns) and "number" not in looks:
+            bare = "class=" not in looks
+            looks = (
+                f' class="number"{looks}' if bare else looks.replace('class="', 'class="number ')
+            )
+        return cell["begin"] + looks + cell["rest"]
+
+    return CELL.sub(mark, table)
 
 
 def mended(name: str, page: str) -> str:
@@ -160,9 +135,8 @@ def mended(name: str, page: str) -> str:
             parts[place] = re.sub(pattern, instead, parts[place])
         parts[place] = TABLE.sub(with_numbers_right, parts[place])
     page = folded_parts("".join(parts))
-    if FORMULA not in page:
+    if 'class="math' not in page:
         page = MATHJAX.sub("", page)
-    page = SEARCH.sub("", page)
     if name == "search.html" and FIND not in page:
         page = page.replace("</head>", FIND, 1)
     return page
@@ -180,29 +154,24 @@ def used_icons(script: str, names: set[str]) -> str:
 
 def polish(folder: Path) -> None:
     """Mend every page of the built book, write what the search reads, and make its scripts smaller."""
-    found, icons, checked = [], set(), 0
-    tallies = []  # pages with a place for the tally of all
-    for path in sorted(folder.rglob("*.html")):
+    static, pages, texts = folder / "_static", {}, []
+    for path in sorted(set(folder.rglob("*.html")) - set(static.rglob("*.html"))):
         name = path.relative_to(folder).as_posix()
-        if name.startswith("_static/"):
-            continue
-        page = path.read_text(encoding="utf-8")
-        icons |= set(re.findall(r"\bfa-([\w-]+)", page))
-        page = mended(name, page)
-        article = Article(page)
-        if article.sections and "/" in name:  # no index, no search page
-            part, sections = HERE.search(page), article.read()
-            where = unescape(part[1]) if part else ""
-            found.append([name, where, sections[0][1], article.keywords, sections])
-        checked += sum(int(number) for number in TALLY.findall(page))
-        tallies += [(path, page)] if CHECKED.search(page) else []
-        path.write_text(page, encoding="utf-8")
+        page = pages[path] = mended(name, path.read_text(encoding="utf-8"))
+        sections = sections_of(page) if "/" in name else []  # no index, no search page
+        if sections:
+            part, keywords = HERE.search(page), KEYWORDS.search(page)
+            found = [unescape(one[1]) if one else "" for one in (part, keywords)]
+            texts.append([name, found[0], sections[0][1], found[1], sections])
+    checked = sum(int(number) for page in pages.values() for number in TALLY.findall(page))
     says = f"✓ {checked:,} numbers in the text are checked, and the tests run every code cell."
-    for path, page in tallies if checked else ():
-        path.write_text(CHECKED.sub(rf"\g<1>{says}\g<2>", page), encoding="utf-8")
-    static = folder / "_static"
-    texts = f"const PAGES = {json.dumps(found, ensure_ascii=False)};\n"
-    (static / "search_texts.js").write_text(texts, encoding="utf-8")
+    for path, page in pages.items():
+        path.write_text(
+            CHECKED.sub(rf"\g<1>{says}\g<2>", page) if checked else page, encoding="utf-8"
+        )
+    written = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"
+    (static / "search_texts.js").write_text(written, encoding="utf-8")
+    icons = {icon for page in pages.values() for icon in re.findall(r"\bfa-([\w-]+)", page)}
     script = static / "scripts" / "fontawesome.js"
     script.write_text(used_icons(script.read_text(encoding="utf-8"), icons), encoding="utf-8")
     for path in static.rglob("*.map"):  # of the theme's own source, for a debugger

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import nbformat
 
-from address import has_tag
 from environment import ROOT, prepare, warm_up
+from kinds import has_tag
 from notebooks import NotebookError, book_notebooks, read, run_cells
 
 # what a cell calls when it trains a model or brings one onto a card; a vocabulary is not meant

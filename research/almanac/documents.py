@@ -8,19 +8,16 @@ facts that it states, so labels and later questions are exact by construction.
 """
 
 import json
-import lzma
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from research.almanac.text import Sentence, Writer, parse, patterns
 from research.almanac.world import Entity, World
-from spanbert_tutorial.engine.files import data_path, whole_file
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.engine.files import data_path
 
 SEED = 7
 DOCUMENTS = 13_000
@@ -178,16 +175,15 @@ class Author:
         return [sentence for sentence in written if sentence]
 
 
-def generate(seed: int = SEED, documents: int = DOCUMENTS) -> Iterator[Document]:
-    """The documents of the almanac, each with its sentences, mentions and facts. The same seed
-    gives the same text."""
-    world = World(seed)
-    rng = np.random.default_rng([seed, 1])
+def generate() -> Iterator[Document]:
+    """The documents of the almanac, each with its sentences, mentions and facts; always the same."""
+    world = World(SEED)
+    rng = np.random.default_rng([SEED, 1])
     author = Author(world, rng)
     kinds = list(author.plans)
     weights = np.array([author.plans[kind]["weight"] for kind in kinds], float)
     seen: set[str] = set()
-    while len(seen) < documents:
+    while len(seen) < DOCUMENTS:
         kind = kinds[int(rng.choice(len(kinds), p=weights / weights.sum()))]
         title, sentences = author.write(kind)
         text = " ".join(sentence.text for sentence in sentences)
@@ -196,22 +192,3 @@ def generate(seed: int = SEED, documents: int = DOCUMENTS) -> Iterator[Document]
         split = ("train", "validation", "test")[int(np.searchsorted([0.94, 0.97], rng.random()))]
         yield Document(f"almanac-{len(seen):05d}", kind, title, split, sentences)
         seen.add(text)
-
-
-def write(folder: str | Path, seed: int = SEED, documents: int = DOCUMENTS) -> Path:
-    """Write `documents.jsonl.xz` into the folder, whole or not at all; returns its path.
-
-    Raises InputError when the folder cannot be written.
-    """
-    path = Path(folder) / "documents.jsonl.xz"
-    records = (document.record() for document in generate(seed, documents))
-    lines = (json.dumps(record, separators=(",", ":")) + "\n" for record in records)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as part:
-            part.touch()  # before minutes of work
-            part.write_bytes(lzma.compress("".join(lines).encode("ascii"), preset=6))
-    except OSError as error:
-        wrong = f"the almanac cannot be written to {path} ({error.strerror})"
-        raise InputError(f"{wrong}: give a folder that can be written.") from error
-    return path

@@ -7,18 +7,15 @@ almanac tells no label. Every second sentence stands once with each label, so it
 either.
 """
 
-import lzma
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from research.almanac.documents import SEED
 from research.almanac.text import Writer, patterns
 from research.almanac.world import Entity, World
-from spanbert_tutorial.engine.files import whole_file
 
 KINDS = (
     "town",
@@ -158,32 +155,19 @@ def pairs(
                 yield first.text, some[number].text, label_of(first, some[number])
 
 
-def generate(seed: int = SEED, things: int = THINGS) -> dict[str, dict[str, list[Pair]]]:
-    """Task ("pairs", "shared") → part → its pairs; no thing is in two parts. The same seed gives
-    the same pairs."""
-    world = World(seed)
-    rng = np.random.default_rng([seed, 3])
+def generate() -> dict[str, dict[str, list[Pair]]]:
+    """Task ("pairs", "shared") → part → its pairs, always the same; no thing is in two parts."""
+    world = World(SEED)
+    rng = np.random.default_rng([SEED, 3])
     known = [thing for kind in KINDS for thing in world.all(kind)]
     part_of = np.repeat(list(PARTS), list(PARTS.values()))
     found: dict[str, dict[str, list[Pair]]] = {
         task: {part: [] for part in PARTS} for task in ("pairs", "shared")
     }
-    for place, number in enumerate(rng.permutation(len(known))[:things]):
+    for place, number in enumerate(rng.permutation(len(known))[:THINGS]):
         thing = known[number]
         part = str(part_of[place % len(part_of)])
         some = statements(thing, rng) + statements(other_values(thing, world, rng), rng)
         for task, functions in (("pairs", (label, label)), ("shared", (some_or_all, shared))):
             found[task][part] += pairs(some, rng, *functions)
     return found
-
-
-def write(folder: str | Path) -> None:
-    """Writes `pairs-PART.tsv.xz` and `shared-PART.tsv.xz` for each part, in the layout of GLUE's
-    files."""
-    for task, parts in generate().items():
-        for part, rows in parts.items():
-            lines = ["sentence1\tsentence2\tlabel", *("\t".join(map(str, row)) for row in rows)]
-            with whole_file(Path(folder, f"{task}-{part}.tsv.xz")) as file:
-                file.write_bytes(
-                    lzma.compress("".join(f"{line}\n" for line in lines).encode("ascii"), preset=6)
-                )

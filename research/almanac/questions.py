@@ -9,20 +9,16 @@ fact that the document does not state makes one without an answer. Wordings:
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from research.almanac import documents
-from research.almanac.documents import Document
+from research.almanac.documents import SEED, Document
 from research.almanac.world import Entity, World
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question
 
 CATEGORIES = (
@@ -313,22 +309,8 @@ class Asker:
         return self.wording("impossible_condition", fact, y=self.pick(years)), fact
 
 
-def generate(seed: int = 0) -> Iterator[tuple[Document, list[Question]]]:
-    """Every document of the almanac with its questions, in the almanac's order."""
-    asker = Asker(World(documents.SEED), np.random.default_rng([seed, 2]))
-    for document in documents.generate():
+def generate(documents: Iterable[Document]) -> Iterator[tuple[Document, list[Question]]]:
+    """Documents of the almanac, from the first one on, each with its questions."""
+    asker = Asker(World(SEED), np.random.default_rng([0, 2]))
+    for document in documents:
         yield document, asker.ask(document)
-
-
-def write(folder: str | Path, training_documents: int = 1_200) -> None:
-    """Writes `questions-train.json.xz` (on the first `training_documents`), `-validation` and
-    `-test`."""
-    parts: dict[str, list] = {"train": [], "validation": [], "test": []}
-    for document, questions in generate():
-        part = parts[document.split]
-        if document.split != "train" or len(part) < training_documents:
-            part.append(questions)
-    for name, asked in parts.items():
-        squad_files.write(
-            Path(folder, f"questions-{name}.json.xz"), chain.from_iterable(asked), "almanac-1"
-        )

@@ -5,22 +5,15 @@ of the relation that the sentence tells of them, or of none. Training, validatio
 different documents; validation and test share no pair of things with training.
 """
 
-import json
-import lzma
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from research.almanac import documents
 from research.almanac.documents import Document
 from research.almanac.text import Mention, Sentence
 from spanbert_tutorial.bert.wordpiece import split_words
-from spanbert_tutorial.engine.files import whole_file
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example
-
-TRAINING_DOCUMENTS = 1_200
 
 
 class Pair(NamedTuple):
@@ -102,21 +95,6 @@ def examples(document: Document) -> Iterator[Example]:
         for count, pair in enumerate(pairs(sentence)):
             if held_out(pair.things) == (document.split != "train"):
                 yield example_of(f"{document.id}-{number}-{count}", sentence, pair)
-
-
-def write(folder: str | Path, training_documents: int = TRAINING_DOCUMENTS) -> None:
-    """Writes `relations-train.json.xz` (of the first `training_documents`), `-validation` and
-    `-test`."""
-    parts: dict[str, list[list[Example]]] = {"train": [], "validation": [], "test": []}
-    for document in documents.generate():
-        part = parts[document.split]
-        if document.split != "train" or len(part) < training_documents:
-            part.append(list(examples(document)))
-    for name, found in parts.items():
-        entries = [entry(example) for some in found for example in some]
-        packed = json.dumps(entries, separators=(",", ":")).encode("ascii")
-        with whole_file(Path(folder, f"relations-{name}.json.xz")) as file:
-            file.write_bytes(lzma.compress(packed, preset=6))
 
 
 def entry(example: Example) -> dict:

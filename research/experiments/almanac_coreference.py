@@ -13,12 +13,11 @@ from pathlib import Path
 
 from research.experiments.tagging_names import starts
 from research.grid import fingerprint, rounded
-from research.measurements import coreference_rules
-from research.measurements.span_tasks_coreference import figures
+from research.measurements.span_tasks_coreference import figures, rules
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.tasks import coreference, coreference_baselines
+from spanbert_tutorial.tasks import coreference
 from spanbert_tutorial.tasks.conll import Document
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
@@ -61,20 +60,8 @@ def one(
 
 
 def beside(settings: Mapping, train: list[Document], test: list[Document]) -> dict:
-    """The same figures of the rules, on mentions found by rule and on the labeled ones."""
-    finders = {
-        "by rule": coreference_baselines.rule_mentions,
-        "labeled": coreference_rules.gold_mentions,
-    }
-    return {
-        "rules": {
-            how: {
-                rule: rounded(figures(test, [join(text, find(text)) for text in test]))
-                for rule, join in coreference_rules.RULES.items()
-            }
-            for how, find in finders.items()
-        }
-    }
+    """The same figures of the rules."""
+    return {"rules": rounded(rules(test))}
 
 
 def place(path: tuple) -> tuple | None:

@@ -51,4 +51,4 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, parts: sentences.Par
     encoder, wordpiece = start(name, seed)
     if segments == "one":
         encoder = in_one_segment(encoder)
-    return {"scores": rounded(sentences.one_task(encoder, wordpiece, TASK, parts, seed))}
+    return {"scores": rounded(sentences.measured(encoder, wordpiece, TASK, parts, seed))}

@@ -62,7 +62,7 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, parts: Mapping) -> d
     (task, name), some = arm, parts[arm[0]]
     encoder, wordpiece = start(name, seed)
     if task in sentences.PLANS:
-        return {"scores": rounded(sentences.one_task(encoder, wordpiece, task, some, seed))}
+        return {"scores": rounded(sentences.measured(encoder, wordpiece, task, some, seed))}
     if task == "coreference":
         return {"scores": rounded(coreference.measured(encoder, wordpiece, some, seed))}
     return {"scores": rounded(relations.measured(encoder, wordpiece, some, seed))}

@@ -39,6 +39,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.boundary_probe import MaskedNames, mask_names
 from spanbert_tutorial.spanbert.name_ranks import Gap, Known, known_names
+from spanbert_tutorial.spanbert.name_ranks import asked as asked_gaps
 from spanbert_tutorial.spanbert.names import named_blocks
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -113,7 +114,7 @@ def small_tokens(folder: Path, tokens: int) -> EncodedText:
 def names_to_rank(wordpiece: WordPiece, room: int, part: str) -> tuple[Known, list[Gap]]:
     """The names of training text, and hidden ones of another part of the almanac."""
     known = known_names(almanac.read("train"), wordpiece)
-    return known, name_ranks.test_gaps(almanac.read(part), wordpiece, known, room)
+    return known, asked_gaps(named_blocks(almanac.read(part), wordpiece, room), known)
 
 
 def questions(text: EncodedText, room: int, fit: int) -> Asked:

@@ -35,6 +35,8 @@ from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import RUNS, Run
 from spanbert_tutorial.spanbert.name_ranks import Gap, Known, known_names
+from spanbert_tutorial.spanbert.name_ranks import asked as asked_gaps
+from spanbert_tutorial.spanbert.names import named_blocks
 from spanbert_tutorial.text.corpora import documents
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import Document
@@ -121,7 +123,7 @@ def questions(
     # a long sentence is a block of its own
     gaps = [
         one
-        for one in name_ranks.test_gaps(unseen, wordpiece, known, room)
+        for one in asked_gaps(named_blocks(unseen, wordpiece, room), known)
         if len(one.tokens) > 1 and len(one.block.ids) <= room
     ]
 

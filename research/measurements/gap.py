@@ -5,18 +5,18 @@ Half of the pronouns are feminine, half masculine, so that a system that knows o
 Source: GAP (Webster and others, 2018) and the rules of its official scorer, written anew.
 """
 
+import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.fine_tuning import shares
-from spanbert_tutorial.text.lines import columns_of, lines_of, read_text, visible
+import pandas as pd
 
-HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split(" ")
+from spanbert_tutorial.tasks.fine_tuning import shares
+from spanbert_tutorial.text.lines import columns_of
+
 FEMININE = {"she", "her", "hers"}
-MASCULINE = {"he", "him", "his"}
 Answer = tuple[bool, bool]  # whether the pronoun means A, and whether it means B
 
 
@@ -38,59 +38,27 @@ class Row:
 
 
 def read(path: str | Path) -> list[Row]:
-    """The rows of a `.tsv` file (also `.xz` or `.gz`). Raises InputError naming line and reason."""
-    first, *others = lines_of(read_text(path, "a .tsv file of GAP (also .xz, .gz)"))
-    if first.split("\t") != HEADER:
-        raise InputError(
-            f"{path}, line 1: not GAP's header; write {' '.join(HEADER)}, with tabs between."
-        )
+    """The rows of a `.tsv` file (also `.xz` or `.gz`)."""
+    table = pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, keep_default_na=False)
+
+    def place(one: dict, what: str) -> tuple[str, int]:
+        return one[what], one[f"{what}-offset"]
+
     return [
-        row(line.split("\t"), f"{path}, line {number}")
-        for number, line in enumerate(others, start=2)
-        if visible(line)
-    ]
-
-
-def row(columns: Sequence[str], where: str) -> Row:
-    """One line of a file."""
-    if len(columns) != len(HEADER):
-        raise InputError(f"{where}: {len(columns)} columns instead of {len(HEADER)}; mend it.")
-    given = dict(zip(HEADER, columns, strict=True))
-    for what in ("Pronoun", "A", "B"):
-        offset = given[f"{what}-offset"]
-        if (
-            not offset.isdecimal()
-            or not given["Text"].startswith(given[what], int(offset))
-            or not given[what]
-        ):
-            raise InputError(
-                f'{where}: "{given[what]}" does not stand at {offset} of the text; mend '
-                f"{what}-offset."
-            )
-    if given["Pronoun"].lower() not in FEMININE | MASCULINE:
-        raise InputError(
-            f'{where}: "{given["Pronoun"]}" is no pronoun of GAP; give a form of he or she.'
+        Row(
+            one["ID"],
+            one["Text"],
+            place(one, "Pronoun"),
+            (place(one, "A"), place(one, "B")),
+            (one["A-coref"], one["B-coref"]),
         )
-    truth = {"TRUE": True, "FALSE": False}
-    coreferent = [given[f"{name}-coref"].upper() for name in "AB"]
-    if not set(coreferent) <= set(truth):
-        raise InputError(f"{where}: A-coref and B-coref must be TRUE or FALSE; mend them.")
-    places = [(given[what], int(given[f"{what}-offset"])) for what in ("Pronoun", "A", "B")]
-    return Row(
-        given["ID"],
-        given["Text"],
-        places[0],
-        (places[1], places[2]),
-        (truth[coreferent[0]], truth[coreferent[1]]),
-    )
+        for one in table.to_dict("records")
+    ]
 
 
 def score(rows: Sequence[Row], answers: Sequence[Answer]) -> dict[str, float]:
     """F1 in percent over both names of all rows: `f1`, `masculine`, `feminine`; `bias` is feminine
-    by masculine, 1 when both are equal (0 where masculine is 0). Raises InputError unless there is
-    one answer for each row."""
-    if len(rows) != len(answers):
-        raise InputError(f"{len(rows)} rows and {len(answers)} answers: give one for each.")
+    by masculine, 1 when both are equal (0 where masculine is 0)."""
     found = {}
     for name in ("f1", "masculine", "feminine"):
         pairs = [
@@ -131,8 +99,3 @@ def most_often(row: Row) -> Answer:
     counts = Counter(columns_of(text))
     often = [max(counts[word] for word in columns_of(name)) for name, _ in row.names]
     return nearest(row) if often[0] == often[1] else (often[0] > often[1], often[0] < often[1])
-
-
-def answers(rows: Iterable[Row], control: Callable[[Row], Answer]) -> list[Answer]:
-    """What a control says of each row."""
-    return [control(row) for row in rows]

@@ -2,7 +2,7 @@
 `book/spanbert/name_ranks`. Candidates, scores and ranks: `spanbert_tutorial/spanbert/name_ranks`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -16,14 +16,13 @@ from spanbert_tutorial.spanbert.name_ranks import (
     OTHERWISE,
     Gap,
     Known,
-    asked,
     by_companions,
     by_frequency,
     rank,
     score_names,
     true_place,
 )
-from spanbert_tutorial.spanbert.names import named_blocks, with_specials
+from spanbert_tutorial.spanbert.names import with_specials
 
 ROWS = 64
 
@@ -95,8 +94,3 @@ def figures(some: Sequence[Gap], ranks: np.ndarray) -> dict[str, dict[str, float
             "reciprocal": float(np.mean(1 / inside)) if len(inside) else 0.0,
         }
     return found
-
-
-def test_gaps(split: Iterable[dict], wordpiece: WordPiece, known: Known, room: int) -> list[Gap]:
-    """All gaps of a part of the almanac that can be asked, in blocks of at most `room` tokens."""
-    return asked(named_blocks(split, wordpiece, room), known)

@@ -60,24 +60,33 @@ def figures(
     }
 
 
-def controls(data: dict[str, list]) -> dict[str, dict[str, float]]:
-    """What needs no training: rules that join mentions, found by rule or taken from the labels; on
-    GAP guesses."""
+def rules(documents: Sequence[Document]) -> dict[str, dict[str, dict[str, float]]]:
+    """How mentions are found (by rule, or taken from the labels) → the rule that joins them →
+    figures."""
     finders = {
         "by rule": coreference_baselines.rule_mentions,
         "labeled": coreference_rules.gold_mentions,
     }
-    found = {
-        f"{rule}, mentions {how}": figures(
-            data["test"], [join(one, find(one)) for one in data["test"]]
-        )
+    return {
+        how: {
+            rule: figures(documents, [join(one, find(one)) for one in documents])
+            for rule, join in coreference_rules.RULES.items()
+        }
         for how, find in finders.items()
-        for rule, join in coreference_rules.RULES.items()
     }
-    predictions = {"both": gap.both, "nearest": gap.nearest, "most often": gap.most_often}
+
+
+def controls(data: dict[str, list]) -> dict[str, dict[str, float]]:
+    """What needs no training: rules that join mentions; on GAP guesses."""
+    found = {
+        f"{rule}, mentions {how}": values
+        for how, some in rules(data["test"]).items()
+        for rule, values in some.items()
+    }
+    guesses = {"both": gap.both, "nearest": gap.nearest, "most often": gap.most_often}
     return found | {
-        f"gap, {name}": gap_figures(data["gap"], gap.answers(data["gap"], guess))
-        for name, guess in predictions.items()
+        f"gap, {name}": gap_figures(data["gap"], [guess(row) for row in data["gap"]])
+        for name, guess in guesses.items()
     }
 
 

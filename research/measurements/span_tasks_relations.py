@@ -16,7 +16,6 @@ from zlib import crc32
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.tasks import relation_baselines as controls_
-from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.relation_extraction import PRESETS, directed_score, fine_tune
 from spanbert_tutorial.tasks.relation_files import OTHER, Example, read
 
@@ -68,23 +67,17 @@ def groups(examples: Sequence[Example]) -> list[int]:
 
 
 def measured(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    given: Parts,
-    seed: int,
-    on: str = "test",
-    settings: FineTuning = FINE_TUNING,
+    encoder: BertEncoder, wordpiece: WordPiece, given: Parts, seed: int
 ) -> dict[str, float]:
-    """Fine-tunes the encoder, in place, on the training part: precision, recall and f1 on another,
-    macro and directed, in percent."""
-    extractor, _ = fine_tune(encoder, wordpiece, given["train"], replace(settings, seed=seed))
-    return directed_score(labels(given[on]), extractor.predict(given[on]))
+    """Fine-tunes the encoder, in place: precision, recall and f1 on the test, macro and directed, in
+    percent."""
+    extractor, _ = fine_tune(encoder, wordpiece, given["train"], replace(FINE_TUNING, seed=seed))
+    return directed_score(labels(given["test"]), extractor.predict(given["test"]))
 
 
-def controls(given: Parts, on: str = "test") -> dict[str, dict[str, float]]:
+def controls(given: Parts) -> dict[str, dict[str, float]]:
     """The same figures for guesses without an encoder."""
-    train = given["train"]
-    test = given[on]
+    train, test = given["train"], given["test"]
     predictions = {
         "most frequent relation": controls_.most_frequent(train, test, OTHER),
         "words of the names": controls_.by_words(train, test, name_words),

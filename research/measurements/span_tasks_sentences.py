@@ -154,28 +154,13 @@ def whole_ones(examples: Sequence[Example], run: int) -> set[Example]:
 
 
 def measured(
-    encoder: BertEncoder, wordpiece: WordPiece, parts: Mapping[str, Parts], seed: int
+    encoder: BertEncoder, wordpiece: WordPiece, task: str, parts: Parts, seed: int
 ) -> dict[str, float]:
-    """ "task measure" → score on the test part, of an encoder (left as it is) fine-tuned on each
-    set. seed: of the new head, of the order and of dropout."""
-    scores: dict[str, float] = {}
-    for task, some in parts.items():
-        scores |= one_task(encoder, wordpiece, task, some, seed)
-    return scores
-
-
-def one_task(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    task: str,
-    parts: Parts,
-    seed: int,
-    part: str = "test",
-) -> dict[str, float]:
-    """The scores of one set."""
+    """ "task measure" → score on the test part of one set, of an encoder fine-tuned in a copy. seed:
+    of the new head, of the order and of dropout."""
     chosen = replace(PLANS[task].settings, seed=seed)
     predictor, _ = fine_tune(deepcopy(encoder), wordpiece, parts["train"], chosen)
-    return scores(task, parts[part], predictor.predict(parts[part]))
+    return scores(task, parts["test"], predictor.predict(parts["test"]))
 
 
 def scores(

@@ -39,6 +39,6 @@ def attention_probs(
 def unfused_is_faster(value: Tensor) -> bool:
     """On a CPU in bfloat16 the fused kernel's backward pass is slow;
     storing the probabilities of up to 256 positions is not
-    (`benchmarks/engine.py`)."""
+    (`data/results/speed_attention.json`)."""
     cpu = value.device.type == "cpu" and value.dtype == torch.bfloat16
     return cpu and value.requires_grad and value.shape[2] <= 256

@@ -66,7 +66,7 @@ def keep_freed_memory() -> bool:
     (glibc, that is, on Linux).
 
     By default C's `free` returns large blocks to the system, which fills every page with zeros
-    again when the next step asks for it (`benchmarks/engine.py`).
+    again when the next step asks for it (`data/results/freed_memory.json`).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
