@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import (
-    check_weights,
     checkpoint_folder,
     from_huggingface_names,
+    part_of,
     read_config,
     read_weights,
     to_huggingface_names,
 )
-from spanbert_tutorial.errors import require, shown
+from spanbert_tutorial.errors import InputError, require, shown
 
 
 class PretrainedEncoder(nn.Module):
@@ -36,30 +36,35 @@ class PretrainedEncoder(nn.Module):
         (`config.json` beside `model.safetensors` or `pytorch_model.bin`) or of a hub name, in
         float32 (a model of float64 keeps that), in `.eval()`. A warning names the heads left out. A
         missing, unknown or wrongly shaped weight raises InputError."""
-        encoder, _, left_out, source = cls.read(model_or_path)
-        if left_out:
-            told = f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}."
+        encoder, others, source = cls.read(model_or_path)
+        if heads := sorted({part_of(name, cls.config_class.layout) for name in others}):
+            told = f"Only the encoder was loaded; left out of {source}: {', '.join(heads)}."
             warnings.warn(told, stacklevel=2)
         return encoder
 
     @classmethod
-    def read(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> tuple[Self, dict[str, Tensor], list[str], str]:
+    def read(cls, model_or_path: nn.Module | str | Path) -> tuple[Self, dict[str, Tensor], str]:
         """What `from_huggingface` returns, the weights beside the encoder under the names they came
-        with, the names of their heads, and where they came from."""
+        with, and where they came from."""
         config, state, source = cls._read(model_or_path)
         with torch.device("meta"):  # no memory, no random numbers: the weights take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
         ours, others = from_huggingface_names(state, layout)
-        heads = check_weights(encoder.state_dict(), ours, others, source, layout)
+        parts = {part_of(there) for _, there in layout.pairs}
+        # what stands inside the encoder, and is none of ours, would change its numbers
+        ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
         copies = {
             name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
             for name, weight in ours.items()
         }
-        encoder.load_state_dict(copies, assign=True)
-        return encoder.eval(), others, heads, source
+        try:
+            encoder.load_state_dict(copies, assign=True)
+        except RuntimeError as error:
+            wrong = " ".join(str(error).split())
+            mend = f"take a whole {layout.kind.upper()} checkpoint, with its config.json"
+            raise InputError(f"{source} does not fit ({wrong}): {mend}.") from None
+        return encoder.eval(), others, source
 
     @classmethod
     def _read(cls, model_or_path: nn.Module | str | Path) -> tuple[dict, dict[str, Tensor], str]:
