@@ -77,8 +77,16 @@ def visible(text: str) -> bool:
 def files_in(folder: Path) -> list[Path]:
     """The files of a folder, in the order of their names, without those that are hidden or in a
     hidden folder, such as a notebook's checkpoints."""
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-    return [file for file in files if "/." not in f"/{file.relative_to(folder).as_posix()}"]
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not hidden(file.relative_to(folder))
+    ]
+
+
+def hidden(path: Path) -> bool:
+    """Whether a part of the path begins with a dot."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 ESCAPES = {
