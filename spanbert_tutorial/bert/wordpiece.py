@@ -20,7 +20,7 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, check_text, parse_json, require
+from spanbert_tutorial.errors import InputError, check_text, require
 from spanbert_tutorial.text.lines import read_text
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -252,8 +252,7 @@ class WordPiece:
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
         check_text("a token of the vocabulary", *vocabulary)
         require(
-            set(map(type, vocabulary.values())) == {int}
-            and sorted(vocabulary.values()) == list(range(len(vocabulary))),
+            sorted(vocabulary.values()) == list(range(len(vocabulary))),
             "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
         self.library = library or bert_tokenizer(vocabulary, lowercase)
@@ -284,16 +283,12 @@ class WordPiece:
     def from_tokenizer_json(cls, text: str) -> "WordPiece":
         """What `tokenizers` makes of such a file: its normalizer, its words, its added tokens."""
         try:
-            settings = parse_json(text)
-            model = settings["model"]
-            prefix = model.get("continuing_subword_prefix")
-            if model["type"] != "WordPiece" or prefix != "##":
-                raise ValueError("WordPiece")
             library = Tokenizer.from_str(text)
+            model = library.model
+            fits = isinstance(model, models.WordPiece) and model.continuing_subword_prefix == "##"
         except Exception:  # the library raises an Exception of no kind
-            raise InputError(
-                "it is not the tokenizer.json of a WordPiece vocabulary: give a vocab.txt."
-            ) from None
+            fits = False
+        require(fits, "it is not the tokenizer.json of a WordPiece vocabulary: give a vocab.txt.")
         library.no_padding()
         library.no_truncation()
         return cls(library.get_vocab(), False, library)
