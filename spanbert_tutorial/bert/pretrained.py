@@ -35,7 +35,7 @@ class PretrainedEncoder(nn.Module):
         """An encoder with the weights of a transformers model of this kind, of a folder
         (`config.json` beside `model.safetensors` or `pytorch_model.bin`) or of a hub name, in
         float32 (a model of float64 keeps that), in `.eval()`. A warning names the heads left out. A
-        missing, unknown or wrongly shaped weight raises InputError."""
+        weight of the encoder that is missing, surplus or wrongly shaped raises InputError."""
         encoder, others, source = cls.read(model_or_path)
         if heads := sorted({part_of(name, cls.config_class.layout) for name in others}):
             told = f"Only the encoder was loaded; left out of {source}: {', '.join(heads)}."
@@ -52,7 +52,7 @@ class PretrainedEncoder(nn.Module):
         layout = cls.config_class.layout
         ours, others = from_huggingface_names(state, layout)
         parts = {part_of(there) for _, there in layout.pairs}
-        # what stands inside the encoder, and is none of ours, would change its numbers
+        # a further weight inside the encoder, such as an adapter, would change the numbers
         ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
         copies = {
             name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
