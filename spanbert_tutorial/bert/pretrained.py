@@ -14,12 +14,13 @@ from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import (
     checkpoint_folder,
     from_huggingface_names,
+    load_weights,
     part_of,
     read_config,
     read_weights,
     to_huggingface_names,
 )
-from spanbert_tutorial.errors import InputError, require, shown
+from spanbert_tutorial.errors import require, shown
 
 
 class PretrainedEncoder(nn.Module):
@@ -54,16 +55,7 @@ class PretrainedEncoder(nn.Module):
         parts = {part_of(there) for _, there in layout.pairs}
         # a further weight inside the encoder, such as an adapter, would change the numbers
         ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
-        copies = {
-            name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
-            for name, weight in ours.items()
-        }
-        try:
-            encoder.load_state_dict(copies, assign=True)
-        except RuntimeError as error:
-            wrong = " ".join(str(error).split())
-            mend = f"take a whole {layout.kind.upper()} checkpoint, with its config.json"
-            raise InputError(f"{source} does not fit ({wrong}): {mend}.") from None
+        load_weights(encoder, ours, source, layout)
         return encoder.eval(), others, source
 
     @classmethod

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from spanbert_tutorial.errors import InputError, parse_json, require
 
@@ -107,6 +107,23 @@ def _translate(name: str, table: Mapping[str, str]) -> str | None:
 def part_of(name: str, layout: Layout = BERT) -> str:
     """The head that a weight of a checkpoint belongs to, or the part of the encoder."""
     return name.removeprefix(f"{layout.kind}.").split(".")[0]
+
+
+def load_weights(
+    module: nn.Module, weights: Mapping[str, Tensor], source: str, layout: Layout = BERT
+) -> None:
+    """Gives a module copies of all its weights, in float32 at least. Raises InputError naming those
+    that are missing, surplus or of another shape."""
+    copies = {
+        name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
+        for name, weight in weights.items()
+    }
+    try:
+        module.load_state_dict(copies, assign=True)
+    except RuntimeError as error:
+        wrong = " ".join(str(error).split())
+        mend = f"take a whole {layout.kind.upper()} checkpoint, with its config.json"
+        raise InputError(f"{source} does not fit ({wrong}): {mend}.") from None
 
 
 def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
