@@ -10,8 +10,8 @@ from parity import LIMIT, difference, random_batch, random_weights
 from transformers import BertConfig, BertForPreTraining, BertModel
 
 from spanbert_tutorial.bert import encoder, fast_attention
+from spanbert_tutorial.bert.config import PRESETS
 from spanbert_tutorial.bert.encoder import (
-    PRESETS,
     BertEncoder,
     EncoderConfig,
     MaskedLanguageModelHead,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
-from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
+from spanbert_tutorial.bert.weights import BERT, Layout
 from spanbert_tutorial.errors import is_number, require, shown
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as
@@ -17,9 +17,6 @@ PRESETS = {
     "base": (12, 768, 12),
     "large": (24, 1024, 16),
 }
-# what a config.json has to say; the other fields have the defaults of transformers
-SIZES: tuple[str, ...] = ("vocab_size", "hidden_size", "intermediate_size")
-SIZES += ("num_hidden_layers", "num_attention_heads")
 LARGEST = 2**24  # far over any size known; a wild number would build layers for hours
 
 
@@ -101,11 +98,12 @@ class EncoderConfig:
 
     @classmethod
     def from_dict(cls, mapping: Mapping) -> Self:
-        """Config from the content of a `config.json`. A missing size, and a setting that asks for
-        another computation than this module's, raise InputError; unknown keys are ignored, as by
-        transformers."""
-        settings = encoder_settings(mapping, cls.layout)
-        for name in SIZES:
-            require(name in settings, f"the config lacks {name}: add it to config.json.")
+        """Config from the content of a `config.json`. A setting that asks for another computation
+        than this module's raises InputError; unknown keys are ignored, as by transformers."""
+        for key, only in {"model_type": cls.layout.kind, **cls.layout.only_value}.items():
+            require(
+                mapping.get(key) in (only, None),
+                f"{key} is {shown(mapping.get(key))}: this encoder computes only {key} = {only!r}.",
+            )
         known = [field.name for field in fields(cls)]
-        return cls(**{name: settings[name] for name in known if name in settings})
+        return cls(**{name: mapping[name] for name in known if name in mapping})

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.config import PRESETS, EncoderConfig
+from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.fast_attention import (
     attend,
     attention_probs,
@@ -22,16 +22,6 @@ from spanbert_tutorial.bert.pretrained import (
     PretrainedEncoder,
     check_inputs,
 )
-
-__all__ = [
-    "PRESETS",
-    "BertEncoder",
-    "EncoderConfig",
-    "MaskedLanguageModelHead",
-    "NextSentenceHead",
-    "initialize",
-    "set_dropout",
-]
 
 
 class SelfAttention(nn.Module):

@@ -62,11 +62,10 @@ class MaskingScheme:
         )
         for field in fields(self):
             value = getattr(self, field.name)
-            flag = isinstance(field.default, bool)
-            told = (
-                f"{field.name} is {shown(value)}: give True or False."
+            require(
+                type(value) is bool or type(field.default) is not bool,
+                f"{field.name} is {shown(value)}: give True or False.",
             )
-            require(not flag or isinstance(value, bool), told)
 
     def budget(self, tokens: int) -> int:
         """⌈mask_ratio · tokens⌉. The ratio is the decimal that one
@@ -215,12 +214,15 @@ def check_draw(
 ) -> None:
     """Raises InputError unless both are what `select` takes."""
     check_generator(rng)
-    found = np.asarray(word_starts)
+    check_flags("word_starts", np.asarray(word_starts), ndim)
+
+
+def check_flags(name: str, found: np.ndarray, ndim: int) -> None:
+    """Raises InputError unless they are bool, [n] or [B,n]."""
     require(
         found.ndim == ndim and (found.dtype == bool or not found.size),
-        f"word_starts has shape {found.shape} and type {found.dtype}: "
-        f"give bool {'[n]' if ndim == 1 else '[B,n]'}, True where a token "
-        "begins a word (select takes one block, select_batch several).",
+        f"{name} has shape {found.shape} and type {found.dtype}: give "
+        f"bool {'[n], one block' if ndim == 1 else '[B,n]'}.",
     )
 
 
@@ -242,12 +244,9 @@ def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
 
 def check_masked(masked: np.ndarray, ids: np.ndarray) -> None:
     """Raises InputError unless masked is bool, with ids' shape."""
-    require(
-        masked.shape == ids.shape
-        and (masked.dtype == bool or not masked.size),
-        f"masked has shape {masked.shape} and type {masked.dtype}: give "
-        f"bool of shape {ids.shape}, True where a token is masked.",
-    )
+    check_flags("masked", masked, ids.ndim)
+    told = f"masked has shape {masked.shape}: give {ids.shape}, as ids."
+    require(masked.shape == ids.shape, told)
 
 
 def check_corruption(

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import (
-    check_weights,
     checkpoint_folder,
     from_huggingface_names,
+    load_weights,
+    part_of,
     read_config,
     read_weights,
     to_huggingface_names,
@@ -35,31 +36,27 @@ class PretrainedEncoder(nn.Module):
         """An encoder with the weights of a transformers model of this kind, of a folder
         (`config.json` beside `model.safetensors` or `pytorch_model.bin`) or of a hub name, in
         float32 (a model of float64 keeps that), in `.eval()`. A warning names the heads left out. A
-        missing, unknown or wrongly shaped weight raises InputError."""
-        encoder, _, left_out, source = cls.read(model_or_path)
-        if left_out:
-            told = f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}."
+        weight of the encoder that is missing, surplus or wrongly shaped raises InputError."""
+        encoder, others, source = cls.read(model_or_path)
+        if heads := sorted({part_of(name, cls.config_class.layout) for name in others}):
+            told = f"Only the encoder was loaded; left out of {source}: {', '.join(heads)}."
             warnings.warn(told, stacklevel=2)
         return encoder
 
     @classmethod
-    def read(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> tuple[Self, dict[str, Tensor], list[str], str]:
+    def read(cls, model_or_path: nn.Module | str | Path) -> tuple[Self, dict[str, Tensor], str]:
         """What `from_huggingface` returns, the weights beside the encoder under the names they came
-        with, the names of their heads, and where they came from."""
+        with, and where they came from."""
         config, state, source = cls._read(model_or_path)
         with torch.device("meta"):  # no memory, no random numbers: the weights take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
         ours, others = from_huggingface_names(state, layout)
-        heads = check_weights(encoder.state_dict(), ours, others, source, layout)
-        copies = {
-            name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
-            for name, weight in ours.items()
-        }
-        encoder.load_state_dict(copies, assign=True)
-        return encoder.eval(), others, heads, source
+        parts = {part_of(there) for _, there in layout.pairs}
+        # a further weight inside the encoder, such as an adapter, would change the numbers
+        ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
+        load_weights(encoder, ours, source, layout)
+        return encoder.eval(), others, source
 
     @classmethod
     def _read(cls, model_or_path: nn.Module | str | Path) -> tuple[dict, dict[str, Tensor], str]:

@@ -8,13 +8,13 @@ import os
 import re
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from spanbert_tutorial.errors import InputError, parse_json, require, shown
+from spanbert_tutorial.errors import InputError, parse_json, require
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -31,13 +31,6 @@ NAME_PAIRS = (
     ("layers.{}.contract", "encoder.layer.{}.output.dense"),
     ("layers.{}.feed_forward_norm", "encoder.layer.{}.output.LayerNorm"),
 )
-# LayerNorm's parameters in the first released checkpoints
-OLD_NAMES = {"gamma": "weight", "beta": "bias"}
-
-# What stands beside the encoder in known checkpoints; `position_ids` are only 0, 1, 2, …
-HEADS: tuple[str, ...] = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary")
-HEADS += ("head", "heads", "embeddings.position_ids")
-
 # Keys of a config.json that would change the numbers, unless they say this; transformers ignores
 # what it does not know, and so does this module.
 ONLY_VALUE = {
@@ -50,30 +43,27 @@ ONLY_VALUE = {
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """How transformers stores one kind of encoder.
 
     kind: its `model_type`, and the prefix of the encoder's names beside heads. pairs: (name here,
-    name there). heads: first parts of names that may stand beside the encoder.
-    only_value: keys of a config.json that may have one value only.
+    name there). only_value: keys of a config.json that may have one value only.
     """
 
     kind: str
     pairs: tuple[tuple[str, str], ...]
-    heads: tuple[str, ...] = HEADS
-    only_value: Mapping[str, object] = field(default_factory=lambda: ONLY_VALUE)
+    only_value: Mapping[str, object] = ONLY_VALUE
 
 
 BERT = Layout("bert", NAME_PAIRS)
 
-# the files that hold weights → those of weights that are split over several
-WEIGHT_FILES = {
-    "model.safetensors": "model-*.safetensors",
-    "pytorch_model.bin": "pytorch_model-*.bin",
-}
-# what torch's DataParallel, or a wrapper's attribute, puts in front of all names
-WRAPPERS = re.compile(r"^((module|model)\.)+")
+# the file of the weights, and those of weights that are split over several
+WEIGHT_FILES = (
+    ("model.safetensors", "model-*.safetensors"),
+    ("pytorch_model.bin", "pytorch_model-*.bin"),
+)
+# what torch.compile, DataParallel, or a wrapper's attribute puts in front of names
+WRAPPERS = re.compile(r"^((module|model|_orig_mod)\.)+|_orig_mod\.")
 
 
 def to_huggingface_names(
@@ -92,15 +82,16 @@ def from_huggingface_names(
     state: Mapping[str, Tensor], layout: Layout = BERT
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Two dicts: the encoder's weights under this package's names; all others under the names they
-    came with. The encoder's names may carry the layout's prefix, such as `bert.`, and any LayerNorm
-    the old names `gamma` and `beta`, which the others lose, too."""
+    came with. The encoder's names may carry the layout's prefix, such as `bert.`. A LayerNorm's
+    `gamma` and `beta`, as in the first released checkpoints, become `weight` and `bias`."""
     table = {there: here for here, there in layout.pairs}
     ours, others = {}, {}
-    for name, tensor in state.items():
+    for old_name, tensor in state.items():
+        name = re.sub(r"\.beta$", ".bias", re.sub(r"\.gamma$", ".weight", old_name))
         if renamed := _translate(name.removeprefix(f"{layout.kind}."), table):
             ours[renamed] = tensor
         else:
-            others[re.sub(r"\.(gamma|beta)$", lambda old: f".{OLD_NAMES[old[1]]}", name)] = tensor
+            others[name] = tensor
     return ours, others
 
 
@@ -110,44 +101,29 @@ def _translate(name: str, table: Mapping[str, str]) -> str | None:
     module, _, parameter = name.rpartition(".")
     number = re.search(r"\.(\d+)\.", module)
     pattern = table.get(re.sub(r"\.\d+\.", ".{}.", module, count=1))
-    if pattern is None:
-        return None
-    return f"{pattern.format(number[1] if number else '')}.{OLD_NAMES.get(parameter, parameter)}"
+    return pattern and f"{pattern.format(number and number[1])}.{parameter}"
 
 
-def check_weights(
-    wanted: Mapping[str, Tensor],
-    ours: Mapping[str, Tensor],
-    others: Mapping[str, Tensor],
-    source: str,
-    layout: Layout = BERT,
-) -> list[str]:
-    """Compares the weights read with the `wanted` ones; returns the names of the known heads beside
-    them. A missing, unknown or wrongly shaped weight raises InputError under transformers' name."""
-    kind = layout.kind.upper()
-    for (name, tensor), there in zip(
-        wanted.items(), to_huggingface_names(wanted, layout=layout), strict=True
-    ):
-        require(name in ours, f"{source} lacks the weight {there}: take a whole {kind} checkpoint.")
-        require(
-            ours[name].shape == tensor.shape,
-            f"{source} has {there} as {tuple(ours[name].shape)}, its config as "
-            f"{tuple(tensor.shape)}: use the config.json that belongs to the weights.",
-        )
-    surplus = {name: weight for name, weight in ours.items() if name not in wanted}
-    unknown = [*to_huggingface_names(surplus, layout=layout)]
-    heads = set()
-    for name in others:
-        bare = name.removeprefix(f"{layout.kind}.")
-        fitting = [one for one in layout.heads if f"{bare}.".startswith(f"{one}.")]
-        heads.update(fitting[:1])
-        unknown += [] if fitting else [name]
-    require(
-        not unknown,
-        f"{source} has weights that this encoder lacks: {', '.join(unknown[:5])}"
-        f"{' ...' if len(unknown) > 5 else ''}; take a {kind} checkpoint of this size.",
-    )
-    return sorted(heads)
+def part_of(name: str, layout: Layout = BERT) -> str:
+    """The head that a weight of a checkpoint belongs to, or the part of the encoder."""
+    return name.removeprefix(f"{layout.kind}.").split(".")[0]
+
+
+def load_weights(
+    module: nn.Module, weights: Mapping[str, Tensor], source: str, layout: Layout = BERT
+) -> None:
+    """Gives a module copies of all its weights, in float32 at least. Raises InputError naming those
+    that are missing, surplus or of another shape."""
+    copies = {
+        name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
+        for name, weight in weights.items()
+    }
+    try:
+        module.load_state_dict(copies, assign=True)
+    except RuntimeError as error:
+        wrong = " ".join(str(error).split())
+        mend = f"take a whole {layout.kind.upper()} checkpoint, with its config.json"
+        raise InputError(f"{source} does not fit ({wrong}): {mend}.") from None
 
 
 def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
@@ -166,11 +142,9 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     files = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
     files.append("added_tokens.json")
     try:
-        for file, parts in WEIGHT_FILES.items() if weights else ():  # one of the two is enough
-            split = f"{file}.index.json"
-            wanted = [*files, file, split, parts]
-            folder = Path(snapshot_download(str(path_or_name), allow_patterns=wanted))
-            if (folder / file).exists() or (folder / split).exists():
+        for patterns in WEIGHT_FILES if weights else ():  # one of the two is enough
+            folder = Path(snapshot_download(str(path_or_name), allow_patterns=[*files, *patterns]))
+            if any(file for pattern in patterns for file in folder.glob(pattern)):
                 return folder
         return Path(snapshot_download(str(path_or_name), allow_patterns=files))
     except Exception as error:  # the hub's client raises many kinds: network, name, access
@@ -198,18 +172,6 @@ def hub_trouble(error: BaseException) -> str:
     return known[0] if known else f"({type(error).__name__}): check the name and the network"
 
 
-def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
-    """The config without the keys that may have one value only. Raises InputError for a
-    setting that asks for another computation, such as relative positions."""
-    only_value = {"model_type": layout.kind, **layout.only_value}
-    for key, only in only_value.items():
-        require(
-            config.get(key) in (only, None),
-            f"{key} is {shown(config.get(key))}: this encoder computes only {key} = {only!r}.",
-        )
-    return {key: value for key, value in config.items() if key not in only_value}
-
-
 def read_config(folder: Path, name: str = "config.json") -> dict:
     """Content of such a file of the folder. Raises InputError when it is missing or not a JSON
     object."""
@@ -223,36 +185,22 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     return content
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The file of the weights, or all of them where an index says that they are split. Raises
-    InputError when there is none."""
-    for name in WEIGHT_FILES:
-        index = f"{name}.index.json"
-        if os.path.lexists(folder / name):
-            return [folder / name]
-        if (folder / index).is_file():
-            parts = read_config(folder, index).get("weight_map")
-            names = set(map(str, parts.values())) if isinstance(parts, dict) else set()
-            told = f"{folder / index} names no files beside it: download it again."
-            require(names and all(Path(part).name == part for part in names), told)
-            return sorted(folder / part for part in names)
-    raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there.")
-
-
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), also
-    split over several files, in float32 or a smaller float type. What torch put in front of all
-    names is dropped.
+    split over several files, in float32 or a smaller float type. What torch put in front of names
+    is dropped, and so are buffers of ids, which are only 0, 1, 2, …
 
     Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain`
     takes.
     """
     from safetensors.torch import load_file
 
+    found = [sorted(folder.glob(pattern)) for patterns in WEIGHT_FILES for pattern in patterns]
+    files = next(filter(None, found), [])
+    told = " nor ".join(file for file, _ in WEIGHT_FILES)
+    require(files, f"{folder} has neither {told}: put one of them there.")
     state: dict[str, Tensor] = {}
-    for file in weight_files(folder):
-        told = f"{file} is missing, which the index beside it names: download it again."
-        require(os.path.lexists(file), told)
+    for file in files:
         try:
             safe = file.suffix == ".safetensors"
             part = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
@@ -264,25 +212,19 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             part and isinstance(part, dict) and all(isinstance(w, Tensor) for w in part.values()),
             f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
         )
-        state |= {
-            str(k).replace("_orig_mod.", ""): plain(str(k), w, file) for k, w in part.items()
-        }
-    if all(map(WRAPPERS.match, state)):
-        return {WRAPPERS.sub("", name): w for name, w in state.items()}
+        named = {WRAPPERS.sub("", str(name)): weight for name, weight in part.items()}
+        state |= {k: plain(k, w, file) for k, w in named.items() if not k.endswith("_ids")}
     return state
 
 
 def plain(name: str, weight: Tensor, file: Path) -> Tensor:
     """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
-    Buffers of ids may hold whole numbers. Raises InputError for other kinds, such as complex,
-    quantized, 8-bit or sparse ones."""
-    ids = name.endswith("_ids") and not weight.is_floating_point()
+    Raises InputError for other kinds, such as complex, quantized, 8-bit or sparse ones."""
     require(
-        weight.layout is torch.strided and (ids or weight.dtype in FLOATS),
+        weight.layout is torch.strided and weight.dtype in FLOATS,
         f"{file} has {name} as {weight.dtype} ({weight.layout}): save it dense, as float32.",
     )
-    if weight.dtype == torch.float64:
-        weight = weight.float()
+    weight = weight.detach().to(torch.float32 if weight.dtype == torch.float64 else weight.dtype)
     told = f"{file} has numbers in {name} that are not finite in float32: take the file of before."
     require(weight.isfinite().all(), told)
-    return weight.detach()
+    return weight

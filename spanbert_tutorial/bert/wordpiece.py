@@ -8,7 +8,6 @@ unless you ask for lower case.
 
 import json
 import math
-import re
 import string
 import unicodedata
 from collections import Counter
@@ -16,17 +15,16 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, check_text, parse_json, require
+from spanbert_tutorial.errors import InputError, check_text, require
 from spanbert_tutorial.text.lines import read_text
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-LEARNED = 1_000  # characters of the longest word that tokens are learned from
+LEARNED = 1_000  # characters of the longest piece that tokens are learned from
 CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)]
 CHINESE_BLOCKS += [(0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 
@@ -210,17 +208,6 @@ def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Token
     return tokenizer
 
 
-def without_endless_words(text: str) -> str:
-    """The text to learn tokens from: without words of more than `LEARNED` characters, on which the
-    library's trainer takes their square of time. They become [UNK] in any case, as all words of
-    more than 100 characters do."""
-
-    def shorter(run: re.Match) -> str:
-        return " ".join(word for word in split_words(run[0]) if len(word) <= LEARNED)
-
-    return re.sub(rf"\S{{{LEARNED + 1},}}", shorter, text)
-
-
 def common_characters(texts: Sequence[str]) -> list[str]:
     """The characters that are not space, the commonest first (ties: the lower code first): 1,000,
     and of the others those that make up a millionth of the text."""
@@ -236,6 +223,9 @@ def learn_tokens(
 ) -> dict[str, int]:
     """Token → id by the library's trainer: `first` in front, then the characters, then merges."""
     tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
+    # in pieces: on a word without end the trainer takes the square of its length in time
+    pieces = pre_tokenizers.FixedLength(LEARNED)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([tokenizer.pre_tokenizer, pieces])
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         special_tokens=first,
@@ -262,8 +252,7 @@ class WordPiece:
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
         check_text("a token of the vocabulary", *vocabulary)
         require(
-            set(map(type, vocabulary.values())) == {int}
-            and sorted(vocabulary.values()) == list(range(len(vocabulary))),
+            sorted(vocabulary.values()) == list(range(len(vocabulary))),
             "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
         )
         self.library = library or bert_tokenizer(vocabulary, lowercase)
@@ -276,42 +265,33 @@ class WordPiece:
     def from_file(cls, path: str | Path, lowercase: bool = False) -> "WordPiece":
         """Reads BERT's `vocab.txt` (one token a line, the line number is the id) or a checkpoint's
         `tokenizer.json`."""
-        path = Path(path)
         text = read_text(path, "a vocab.txt or a tokenizer.json")
-        if path.suffix == ".json":
-            return cls.from_tokenizer_json(path, text)
-        tokens = text.rstrip("\n").split("\n")
-        told = f"the vocabulary {path} has a tab and a second column: leave only the tokens."
-        require(not all("\t" in token for token in tokens), told)
-        vocabulary = {token: i for i, token in enumerate(tokens)}
-        repeated = len(tokens) - len(vocabulary)
-        require(not repeated, f"the vocabulary {path} has {repeated} repeated lines: remove them.")
-        return cls.named(path, vocabulary, lowercase)
-
-    @classmethod
-    def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
-        """What `tokenizers` makes of the file: its normalizer, its words, its added tokens."""
         try:
-            settings = parse_json(text)
-            model = settings["model"]
-            prefix = model.get("continuing_subword_prefix")
-            if model["type"] != "WordPiece" or prefix != "##":
-                raise ValueError("WordPiece")
-            library = Tokenizer.from_str(text)
-        except Exception:  # the library raises an Exception of no kind
-            raise InputError(
-                f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt."
-            ) from None
-        library.no_padding()
-        library.no_truncation()
-        return cls.named(path, library.get_vocab(), False, library)
-
-    @classmethod
-    def named(cls, path: Path, *given: Any) -> "WordPiece":
-        try:
-            return cls(*given)
+            if Path(path).suffix == ".json":
+                return cls.from_tokenizer_json(text)
+            tokens = text.rstrip("\n").split("\n")
+            told = "each line has a tab and a second column: leave only the tokens."
+            require(not all("\t" in token for token in tokens), told)
+            vocabulary = {token: i for i, token in enumerate(tokens)}
+            repeated = len(tokens) - len(vocabulary)
+            require(not repeated, f"{repeated} lines are repeated: remove them.")
+            return cls(vocabulary, lowercase)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_tokenizer_json(cls, text: str) -> "WordPiece":
+        """What `tokenizers` makes of such a file: its normalizer, its words, its added tokens."""
+        try:
+            library = Tokenizer.from_str(text)
+            model = library.model
+            fits = isinstance(model, models.WordPiece) and model.continuing_subword_prefix == "##"
+        except Exception:  # the library raises an Exception of no kind
+            fits = False
+        require(fits, "it is not the tokenizer.json of a WordPiece vocabulary: give a vocab.txt.")
+        library.no_padding()
+        library.no_truncation()
+        return cls(library.get_vocab(), False, library)
 
     @property
     def lowercase(self) -> bool:
@@ -328,7 +308,7 @@ class WordPiece:
         settings = json.loads(self.library.to_str())
         every = dict.fromkeys([*self.vocabulary, *tokens])
         settings["model"]["vocab"] = {t: i for i, t in enumerate(every)}
-        return WordPiece.from_tokenizer_json(Path("the vocabulary"), json.dumps(settings))
+        return WordPiece.from_tokenizer_json(json.dumps(settings))
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
@@ -342,7 +322,7 @@ class WordPiece:
         # tokens such as ##a, which it gives as it meets them. So the characters are chosen here, a
         # first pass collects their tokens, and the second is told the numbers.
         require(not isinstance(texts, str), "texts is one string: give a list, such as [text].")
-        texts = [without_endless_words(text) for text in texts]
+        texts = list(texts)
         characters = common_characters(texts)
         singles = learn_tokens(texts, SPECIALS, characters, 0)
         while len(singles) > vocab_size and len(characters) > 1_000:

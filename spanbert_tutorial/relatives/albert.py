@@ -21,7 +21,6 @@ from spanbert_tutorial.bert.encoder import (
 )
 from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import (
-    HEADS,
     NAME_PAIRS,
     ONLY_VALUE,
     Layout,
@@ -65,7 +64,6 @@ ALBERT = Layout(
             for k, v in LAYER.items()
         ),
     ),
-    heads=(*HEADS, "predictions"),
     only_value=ONE_VALUE,
 )
 

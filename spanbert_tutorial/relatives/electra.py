@@ -68,8 +68,7 @@ THEIRS = (
     MADE,
     "generator_lm_head",
 )  # first names of the heads' weights
-HEADS = "classifier", "qa_outputs", "embeddings.position_ids"
-ELECTRA = Layout("electra", PAIRS, HEADS)
+ELECTRA = Layout("electra", PAIRS)
 WORDS = "embeddings.word_embeddings.weight"
 Batch = dict[str, Tensor]  # as from `PretrainingData`
 

@@ -20,10 +20,10 @@ from spanbert_tutorial.bert.encoder import (
     initialize,
 )
 from spanbert_tutorial.bert.inputs import Embeddings
-from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
+from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout
 from spanbert_tutorial.errors import require
 
-ROBERTA = Layout("roberta", NAME_PAIRS, (*HEADS, "lm_head"))
+ROBERTA = Layout("roberta", NAME_PAIRS)
 Masks = TypeVar("Masks")
 
 

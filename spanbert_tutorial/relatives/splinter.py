@@ -27,7 +27,7 @@ from spanbert_tutorial.bert.encoder import (
 )
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.masking import check_generator
-from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
+from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout
 from spanbert_tutorial.errors import require, shown
 
 QUESTION = "[QUESTION]"
@@ -246,7 +246,7 @@ HEAD_NAMES = {
     "0": "dense",
     "2": "LayerNorm",
 }
-SPLINTER = Layout("splinter", NAME_PAIRS, (*HEADS, "splinter_qass"))
+SPLINTER = Layout("splinter", NAME_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class Splinter(nn.Module):
         `tau/splinter-base-qass`, in `.eval()`. A checkpoint without the head, such as
         `tau/splinter-base`, gets an untrained one and a warning. Raises InputError as
         `BertEncoder.from_huggingface`, and for half a head."""
-        encoder, others, _, source = SplinterEncoder.read(model_or_path)
+        encoder, others, source = SplinterEncoder.read(model_or_path)
         model = cls(encoder).eval()
         # its float type
         model.head.to(encoder.embeddings.word_embeddings.weight)

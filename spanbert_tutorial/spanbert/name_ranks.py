@@ -129,11 +129,11 @@ def known_names(
     encoded = wordpiece.encode_many([text for _, text in counts])
     ids = dict(zip(counts, encoded, strict=True))
     rows = defaultdict(list)
-    for name, count in counts.most_common():
-        rows[name[0], len(ids[name])].append((tuple(ids[name]), count))
     by_ids: defaultdict[tuple, Counter] = defaultdict(Counter)
-    for name, companions in together.items():
-        by_ids[name[0], tuple(ids[name])] += companions
+    for name, count in counts.most_common():
+        label, tokens = name[0], tuple(ids[name])
+        rows[label, len(tokens)].append((tokens, count))
+        by_ids[label, tokens] += together[name]
     return Known(
         {k: np.array([ids for ids, _ in v]) for k, v in rows.items()},
         {k: np.array([n for _, n in v]) for k, v in rows.items()},

@@ -13,6 +13,7 @@ from numpy.random import Generator
 from spanbert_tutorial.bert.masking import (
     MaskingScheme,
     check_draw,
+    check_flags,
     word_sizes,
 )
 from spanbert_tutorial.errors import is_number, is_whole, require, shown
@@ -139,7 +140,4 @@ def check_geometric(p: float, max_words: int) -> None:
 
 def check_block(masked: np.ndarray) -> None:
     """Raises InputError unless masked is one block, bool [n]."""
-    require(
-        masked.ndim == 1 and (masked.dtype == bool or not masked.size),
-        f"masked has shape {masked.shape} and type {masked.dtype}: give one block, bool [n].",
-    )
+    check_flags("masked", masked, ndim=1)

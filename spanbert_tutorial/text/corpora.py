@@ -85,26 +85,21 @@ def jsonl_documents(
             text = document["text"]
             # JSON can spell half a character (\ud83d alone), which no vocabulary can read
             check_text(f"{where}: text", text)
-        if not left_out(document.get("title"), leave_out, where):
+            kept = document.get("title") not in leave_out
+        if kept:
             yield text
 
 
 class Titles(frozenset[str]):
-    """Titles of documents to leave out; `skipped` are those that were found."""
+    """Titles of documents to leave out; `skipped` are those that were asked for and found."""
 
     def __init__(self, titles: Iterable[str] = ()) -> None:
-        self.skipped: set[str] = set()
+        self.skipped: set[object] = set()
 
-
-def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
-    """Whether a document is to be left out. Raises InputError for a title that is no text: it might
-    be one of them."""
-    comparable = not leave_out or isinstance(title, str | None)
-    require(comparable, f"{where}: the title is no string, to compare with others: mend it.")
-    found = bool(leave_out) and title in leave_out
-    if found and isinstance(leave_out, Titles):
-        leave_out.skipped.add(str(title))
-    return found
+    def __contains__(self, title: object) -> bool:
+        if found := super().__contains__(title):
+            self.skipped.add(title)
+        return found
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
@@ -174,7 +169,7 @@ def hub_texts(
                 isinstance(row.get("text"), str),
                 f"the set {name} has no column of strings called text: save it as .jsonl with one.",
             )
-            if not left_out(row.get("title"), leave_out, f"the set {name}"):
+            if row.get("title") not in leave_out:
                 yield row["text"]
     except (OSError, DatasetsError) as error:
         wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
