@@ -7,11 +7,9 @@ Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 a
 sequence, H hidden, R relations.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +24,13 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares, stacked
-from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
+from spanbert_tutorial.tasks.relation_files import (
+    DIRECTION,
+    NO_RELATION,
+    OTHER,
+    Example,
+    negative_of,
+)
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {
@@ -35,7 +39,6 @@ PRESETS = {
 }  # the second: the released code's command for TACRED
 MARKINGS = ("replaced", "around")
 HEADS = ("cls", "entities")
-DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 
 
 # --- scores -------------------------------------------------------------------------
@@ -159,18 +162,17 @@ class Marked(NamedTuple):
         ids: list[int] = []
         places = {}
         row = marked(example, marking)
-        for plain, run in groupby(row, lambda word: not isinstance(word, Marker)):
-            if plain:
-                ids += wordpiece.encode(" ".join(run)).tolist()
+        for word, tokens in zip(row, wordpiece.encode_many(row), strict=True):
+            if not isinstance(word, Marker):
+                ids += tokens
                 continue
-            for marker in run:
-                if not marker.startswith("[/"):
-                    places[marker[1]] = len(ids)  # S or O
-                number = wordpiece.library.token_to_id(str(marker))
-                if number is None:
-                    mend = "fine-tune on examples with this type first"
-                    raise InputError(f"the vocabulary has no {marker}: {mend}.")
-                ids.append(number)
+            if not word.startswith("[/"):
+                places[word[1]] = len(ids)  # S or O
+            number = wordpiece.library.token_to_id(word)
+            if number is None:
+                mend = "fine-tune on examples with this type first"
+                raise InputError(f"the vocabulary has no {word}: {mend}.")
+            ids.append(number)
         room = max_length - 2
         begin = max(0, max(places.values()) + 1 - room)
         wrong = f"the two names of example {example.id} stand more than {room} tokens apart"
