@@ -7,7 +7,6 @@ Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 a
 sequence, H hidden, R relations.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -74,12 +73,9 @@ def directed_score(
     wanted, said = ([DIRECTION.sub("", label) for label in row] for row in (gold, predicted))
     relations = sorted({*wanted} - {other})
     require(relations, f"no gold label is a relation other than {other}: nothing can be averaged.")
-    right = Counter(
-        relation
-        for relation, *both in zip(wanted, gold, predicted, strict=True)
-        if len({*both}) == 1
-    )
-    figures = [shares(right[one], said.count(one), wanted.count(one)) for one in relations]
+    hits = zip(wanted, gold, predicted, strict=True)
+    right = [relation for relation, label, answer in hits if label == answer]
+    figures = [shares(right.count(one), said.count(one), wanted.count(one)) for one in relations]
     return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
 
 

@@ -7,7 +7,7 @@ F1 follow CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded, shares
 from spanbert_tutorial.tasks.tagging_files import (
     Entity,
     LabeledText,
@@ -165,22 +165,20 @@ class TaggingData(Data):
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
         words: list[Words] = []
-        targets: list[list[int]] = []
+        targets: list[np.ndarray] = []
         for text, entities in texts:
             whole = Words.of(text, wordpiece)
             tags = iter(bio(whole.offsets, entities))
             for part in whole.parts(settings.max_length):
+                target = np.full(len(part.ids), NO_TARGET)
+                target[part.positions] = [self.tags.index(next(tags)) for _ in part.positions]
                 words.append(part)
-                own = islice(tags, len(part.positions))
-                targets.append([self.tags.index(tag) for tag in own])
+                targets.append(target)
         super().__init__(words, targets, wordpiece, settings)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        tensors = self.padded(rows)
-        tags = torch.full_like(tensors["input_ids"], NO_TARGET)
-        for number, row in enumerate(rows):
-            tags[number, self.inputs[row].positions] = torch.tensor(self.targets[row])
-        return tensors | {"tags": tags}
+        tags = padded([self.targets[row] for row in rows], NO_TARGET)
+        return self.padded(rows) | {"tags": tags}
 
 
 def fine_tune(
