@@ -17,7 +17,7 @@ KINDS = {
     "hearer": "you your yours yourself thou thee thy thine",
 }
 PRONOUNS = {word: kind for kind, words in KINDS.items() for word in words.split()}
-NO_NAME = set(
+NO_NAME = PRONOUNS.keys() | set(
     "the a an and but or if in on at of to for by with from as so that this these those there "
     "then when what who how why not no yes oh".split()
 )
@@ -28,7 +28,11 @@ def rule_mentions(document: Document) -> list[Span]:
     capitalized elsewhere, too."""
     words = document.words
     starts = {0, *accumulate(map(len, document.sentences))}
-    names = {word for index, word in enumerate(words) if index not in starts and is_capital(word)}
+    names = {
+        word
+        for index, word in enumerate(words)
+        if index not in starts and word[0].isupper() and word.lower() not in NO_NAME
+    }
     in_names = [index for index, word in enumerate(words) if word in names]
     mentions = [(index, index) for index, word in enumerate(words) if word.lower() in PRONOUNS]
     # in a run of neighbors, index − rank is the same
@@ -36,11 +40,6 @@ def rule_mentions(document: Document) -> list[Span]:
         indices = [index for _, index in run]
         mentions.append((indices[0], indices[-1]))
     return sorted(mentions)
-
-
-def is_capital(word: str) -> bool:
-    """Whether a word may belong to a name: capitalized, no pronoun, and not in NO_NAME."""
-    return word[0].isupper() and word.lower() not in PRONOUNS.keys() | NO_NAME
 
 
 def same_head(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:

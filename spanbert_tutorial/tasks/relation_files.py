@@ -6,7 +6,7 @@ Sources of the formats: TACRED (Zhang and others, 2017), SemEval-2010 Task 8 (He
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
@@ -51,11 +51,6 @@ class Example(NamedTuple):
     subject: Argument
     object: Argument
     relation: str
-
-
-def negative_of(examples: Sequence[Example]) -> str:
-    """The name of "none of the relations": SemEval's where it occurs, otherwise TACRED's."""
-    return OTHER if any(example.relation == OTHER for example in examples) else NO_RELATION
 
 
 def read(*paths: str | Path, labeled: bool = True) -> Examples:
