@@ -163,7 +163,7 @@ def test_kept_spans_are_the_best_that_do_not_cross(some, most):
 
 def test_links_become_clusters():
     mentions = [(0, 1), (3, 3), (3, 4), (6, 6), (8, 8)]
-    assert coref.linked(mentions, [None, 0, None, 1, 2]) == [
+    assert coref.linked(mentions, [-1, 0, -1, 1, 2]) == [
         [(0, 1), (3, 3), (6, 6)],
         [(3, 4), (8, 8)],
     ]

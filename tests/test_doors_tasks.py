@@ -232,7 +232,7 @@ def test_columns_and_json_lines(tmp_path):
     assert tagging.read(path)[0] == (CONTEXT, [(0, 10, "PER"), (39, 43, "BOAT")])
     for content, named in (
         (COLUMNS.replace("I-PER", "E-PER"), 'line 4: "E-PER" is no tag'),
-        ("Nora\nleft\n", "line 1: one column"),
+        ("Nora\nleft\n", 'line 1: "" is no tag'),
         ("Nora O\n", "names anything"),
     ):
         with pytest.raises(InputError, match=named):
@@ -275,7 +275,8 @@ def models(answerer):
     tagging.Tagger(model, WORDPIECE, 32, tags=tags).save(folder / "tags", {})
     model = coreference.CoreferenceModel(encoder(), 3, True)
     torch.nn.init.constant_(model.mention_scorer[-1].bias, 5.0)
-    coreference.CoreferenceResolver(model, WORDPIECE, 64).save(folder / "coref", {})
+    facts = {"max_words": 3, "singletons": True}
+    coreference.CoreferenceResolver(model, WORDPIECE, 64, **facts).save(folder / "coref", {})
     markers = ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
     larger = WORDPIECE.with_tokens(markers)
     model = relation_extraction.RelationModel(encoder(len(larger)), 2, "entities")

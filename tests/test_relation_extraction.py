@@ -25,7 +25,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
-from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, negative_of, read
+from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, read
 
 WORDS = tuple("Today Ella Hale of Upton met the mayor of Kelso .".split())
 EXAMPLE = Example("a", WORDS, Argument(1, 2, "PERSON"), Argument(4, 4, "TOWN"), "person:home")
@@ -193,7 +193,10 @@ def test_tacred_is_read(tmp_path, suffix):
         Argument(5, 5, "CITY"),
         "per:city_of_birth",
     )
-    assert second.relation == NO == negative_of([first, second])
+    assert second.relation == NO
+    assert rx.figures([first, second], [first.relation, NO]) == {
+        "micro": {"precision": 100, "recall": 100, "f1": 100}
+    }
 
 
 # --- SemEval's layout ---------------------------------------------------------------
@@ -217,7 +220,9 @@ def test_semeval_is_read(tmp_path):
     assert second == Example(
         "2", ("A", "box", "lid", "fell"), Argument(1, 1), Argument(2, 2), "Other"
     )
-    assert negative_of([first, second]) == "Other"
+    found = rx.figures([first, second], [EC, "Other"])
+    assert list(found) == ["micro", "macro, directed"]
+    assert {figure for each in found.values() for figure in each.values()} == {100}
 
 
 # --- markers ------------------------------------------------------------------------

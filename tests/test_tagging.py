@@ -128,18 +128,19 @@ def test_the_score_agrees_with_a_second_writing(drawn):
     precision = len(wanted & found) / len(found) if found else 0
     recall = len(wanted & found) / len(wanted) if wanted else 0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
-    scores = tagging.entity_scores(gold, said)
+    scores = tagging.entity_scores(*(map(tagging.spans, rows) for rows in (gold, said)))
     assert list(scores.values()) == pytest.approx([100 * precision, 100 * recall, 100 * f1])
     assert list(scores) == ["precision", "recall", "f1"]
 
 
 def test_the_score_worked_by_hand():
-    gold = [TAGS, ["O", "B-X"]]  # 4 entities
-    said = [["B-PERSON", "B-PERSON", *TAGS[2:]], ["B-Y", "B-X"]]  # 6; right: Hale, Upton, X
+    gold = [tagging.spans(TAGS), tagging.spans(["O", "B-X"])]  # 4 entities
+    # 6; right: Hale, Upton, X
+    said = [tagging.spans(["B-PERSON", "B-PERSON", *TAGS[2:]]), tagging.spans(["B-Y", "B-X"])]
     scores = tagging.entity_scores(gold, said)
     assert scores == pytest.approx({"precision": 50, "recall": 75, "f1": 60})
     assert tagging.entity_scores(gold, gold)["f1"] == 100
-    assert tagging.entity_scores([["O"]], [["O"]])["f1"] == tagging.entity_scores([], [])["f1"] == 0
+    assert tagging.entity_scores([[]], [[]])["f1"] == tagging.entity_scores([], [])["f1"] == 0
 
 
 # --- the controls -------------------------------------------------------------------
@@ -216,9 +217,9 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
         shares = model.scores(batch).softmax(-1)
         loss = model(batch)["loss"].item()
     chosen = [
-        shares[row, place, tag].item()
+        shares[row, place, data.targets[row][place]].item()
         for row, words in enumerate(data.inputs)
-        for place, tag in zip(words.positions, data.targets[row], strict=True)
+        for place in words.positions
     ]
     assert len(chosen) == 11 and loss == pytest.approx(-np.log(chosen).mean(), rel=1e-5)
 
@@ -258,7 +259,8 @@ def test_the_kept_lists_come_out_again(sentences, wordpiece):
     train = tagging_names.sentences(islice(almanac.read("train"), documents))
     shown, new = tagging_names.parts(train, sentences, seed=0)
     gold = [
-        tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
+        tagging.spans(tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities))
+        for text, entities in new
     ]
     row = kept("tagging_names", fine_tuning=0)
     assert row["texts"] == [len(shown), len(new)]
@@ -266,5 +268,6 @@ def test_the_kept_lists_come_out_again(sentences, wordpiece):
     for name, one in {"list of names": NameList, "list of words": WordList}.items():
         found = one(shown)
         assert kept("tagging_names", name, fine_tuning=0) == pytest.approx(
-            tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4
+            tagging.entity_scores(gold, [tagging.spans(found.tags(text)) for text, _ in new]),
+            abs=1e-4,
         )

@@ -82,7 +82,8 @@ def run(
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     shown, new = parts(train, test, seed)
     gold = [
-        tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
+        tagging.spans(tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities))
+        for text, entities in new
     ]
     lists: dict[str, NameList | WordList] = {
         "list of names": NameList(shown),
@@ -96,7 +97,10 @@ def run(
     for name, encoder in starts(seed).items():
         tagger, _ = tagging.fine_tune(encoder, wordpiece, shown, settings)
         found[name] = tagger.tags([text for text, _ in new])
-    scores = {name: tagging.entity_scores(gold, tags) for name, tags in found.items()}
+    scores = {
+        name: tagging.entity_scores(gold, [*map(tagging.spans, tags)])
+        for name, tags in found.items()
+    }
     return {
         "texts": [len(shown), len(new)],
         "known_words": known_words(shown, new),

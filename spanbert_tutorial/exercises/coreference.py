@@ -23,8 +23,7 @@ CASES = [
 
 
 def b_cubed(key: Clusters, response: Clusters) -> tuple[float, float]:
-    pairs = coreference_scores.checked_pairs([(key, response)])
-    precision, recall, _ = coreference_scores.triple(pairs, coreference_scores.b_cubed)
+    precision, recall, _ = coreference_scores.score(key, response)["b_cubed"]
     return precision / 100, recall / 100
 
 

@@ -3,19 +3,18 @@
 A file holds documents; a document is a row of words, a blank line ends a sentence, and a line with
 `#` in front is a comment. Columns are parted by tabs, or else by spaces. The fourth column is the word,
 the last gives the mentions that begin and end there: `(7` begins one of cluster 7, `7)` ends it,
-`(7)` is one word long, `|` parts several, and `-` (also `_`, `*`, or nothing) means none. Source:
+`(7)` is one word long, `|` parts several, and `-` (also `_` or `*`) means none. Source:
 CoNLL-2012's shared task.
 """
 
 import re
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-from spanbert_tutorial.errors import InputError, reading, require
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
     SPACE,
@@ -30,10 +29,8 @@ from spanbert_tutorial.text.lines import (
 )
 
 Span = tuple[int, int]  # first and last word, counted from the document's first word
-BEGIN = re.compile(r"# ?begin document[ \t]+\(?(.+?)\)?(?:; part (\w+))?[ \t]*")
-EDGE = re.compile(r"#(?: (?=\w+ document))?(begin|end)\b")
-BRACKET = re.compile(r"\((\w+)\)|\((\w+)|(\w+)\)")
-NOTHING = ("", "-", "_", "*")  # what the last column may hold where there is no mention
+EDGE = re.compile(r"# ?(begin|end) document[ \t]*\(?(.*?)\)?(?:; part (\w+))?[ \t]*")
+BRACKET = re.compile(r"(?=.*[()])(\(?)(\w+)(\)?)")  # (7, 7) or (7)
 FEWEST = 5  # columns of a row
 
 
@@ -101,30 +98,23 @@ def files(path: Path) -> Iterator[tuple[str, Iterable[str]]]:
         raise InputError(f"{path} cannot be read ({error}): give {WANTED}.") from None
 
 
-def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
-    """The documents of a file's lines. name: of the file, for messages."""
-    reader: Reader | None = None
+def parse(lines: Iterable[str], file: str) -> Iterator[Document]:
+    """The documents of a file's lines. file: its name, for messages."""
+    begin: re.Match | None = None
+    rows: list[tuple[str, str]] = []  # of the document that has begun: file and line, text
     for number, line in enumerate(lines, start=1):
-        edge = EDGE.match(line)
-        with reading(f"{name}, line {number}"):
-            if edge and edge[1] == "begin":
-                fits(reader is None, "a document begins before the last has ended")
-                reader = Reader(line)
-            elif edge:
-                fits(reader, "a document ends that has not begun")
-                yield cast(Reader, reader).document()
-                reader = None
-            elif not line.lstrip(SPACE).startswith("#"):  # no comment
-                fits(reader or not visible(line), OUTSIDE)
-                if reader is not None:
-                    reader.add(line)
-    require(reader is None, f"{name} ends inside a document; write #end document.")
-
-
-def fits(condition: object, wrong: str) -> None:
-    """Raises ValueError saying what is wrong with a line unless the condition holds."""
-    if not condition:
-        raise ValueError(wrong)
+        where = f"{file}, line {number}"
+        if edge := EDGE.fullmatch(line):
+            ends = edge[1] == "end"
+            wrong = "ends that has not begun" if ends else "begins before the last has ended"
+            require(ends == bool(begin), f"{where}: a document {wrong}; mend it.")
+            if begin:
+                yield document_of(begin, rows, where)
+            begin, rows = None if ends else edge, []
+        elif not line.lstrip(SPACE).startswith("#"):  # no comment
+            require(begin or not visible(line), f"{where}: {OUTSIDE}.")
+            rows.append((where, line))
+    require(not begin, f"{file} ends inside a document; write #end document.")
 
 
 OUTSIDE = (
@@ -132,58 +122,47 @@ OUTSIDE = (
 )
 
 
-class Reader:
-    """Collects the rows of one document. Raises ValueError for a row that does not fit."""
-
-    def __init__(self, line: str):
-        found = BEGIN.fullmatch(line)
-        fits(found, "not a begin of a document, #begin document (NAME); part 0")
-        self.name, part = cast(re.Match, found).groups()
-        self.part = part or "0"
-        self.sentences: list[list[str]] = [[]]
-        self.count = 0
-        self.clusters: dict[str, list[Span]] = defaultdict(list)
-        # cluster → first words of the mentions that have not ended
-        self.open: dict[str, list[int]] = defaultdict(list)
-
-    def add(self, line: str) -> None:
-        """A row, or the blank line that ends a sentence."""
+def document_of(begin: re.Match, rows: Sequence[tuple[str, str]], end: str) -> Document:
+    """A document from the line that begins it and its rows, each with the place in its file. end: the
+    place where it ends."""
+    sentences: list[list[str]] = [[]]
+    clusters: dict[str, list[Span]] = defaultdict(list)
+    # cluster → first words of the mentions that have not ended
+    begun: dict[str, list[int]] = defaultdict(list)
+    count = 0  # of words
+    for where, line in rows:
         if not visible(line):
-            if self.sentences[-1]:
-                self.sentences.append([])
-            return
-        cells = [cell.strip(SPACE) for cell in line.split("\t")]
-        if len(cells) < FEWEST:  # parted by spaces; only between tabs may one be empty
-            cells = columns_of(line)
-        fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
-        fits(visible(cells[3]), "the fourth column holds no word that can be seen")
-        missing = "the words are missing, this is a skeleton; fill it with the corpus's own script"
-        fits(cells[3] != "[WORD]", missing)
-        shifted = not cells[-1] and BRACKET.search(cells[-2])
-        fits(not shifted, "a tab at its end makes the last column empty")
-        self.sentences[-1].append(unescaped(cells[3]))
-        if cells[-1] not in NOTHING:
-            for text in cells[-1].split("|"):
-                self.bracket(text.strip(SPACE))
-        self.count += 1
+            sentences.append([])
+            continue
+        word, mentions = word_and_mentions(line, where)
+        sentences[-1].append(word)
+        for begins, cluster, ends in mentions:
+            if begins:
+                begun[cluster].append(count)
+            if ends:
+                wrong = f"a mention of cluster {cluster} ends that has not begun"
+                require(begun[cluster], f"{where}: {wrong}; mend it.")
+                clusters[cluster].append((begun[cluster].pop(), count))
+        count += 1
+    open_ = ", ".join(cluster for cluster, firsts in begun.items() if firsts)
+    require(not open_, f"{end}: a mention of cluster {open_} begins that never ends; mend it.")
+    require(count, f"{end}: the document {begin[2]} holds no words; mend it.")
+    found = sorted(map(sorted, clusters.values()))
+    return Document(begin[2], [*filter(None, sentences)], found, begin[3] or "0")
 
-    def bracket(self, text: str) -> None:
-        """One of `(7`, `7)` and `(7)`, at the word that is being read."""
-        found = BRACKET.fullmatch(text)
-        fits(found, f'"{text}" is no mention, such as (7, 7) or (7), with | between several')
-        alone, begins, ends = cast(re.Match, found).groups()
-        if begins:
-            self.open[begins].append(self.count)
-            return
-        fits(alone or self.open[ends], f"a mention of cluster {ends} ends that has not begun")
-        span = (self.count if alone else self.open[ends].pop(), self.count)
-        self.clusters[alone or ends].append(span)
 
-    def document(self) -> Document:
-        """What has been read."""
-        begun = [cluster for cluster, firsts in self.open.items() if firsts]
-        fits(not begun, f"a mention of cluster {', '.join(begun)} begins that never ends")
-        sentences = [sentence for sentence in self.sentences if sentence]
-        fits(sentences, f"the document {self.name} holds no words")
-        clusters = sorted(sorted(cluster) for cluster in self.clusters.values())
-        return Document(self.name, sentences, clusters, self.part)
+def word_and_mentions(line: str, where: str) -> tuple[str, list[tuple[str, str, str]]]:
+    """What a row says: its word, and ("(" or "", cluster, ")" or "") of each mention."""
+    cells = [cell.strip(SPACE) for cell in line.rstrip(SPACE).split("\t")]
+    if len(cells) < FEWEST:  # parted by spaces; only between tabs may one be empty
+        cells = columns_of(line)
+    wrong = f"{len(cells)} columns, but a row has at least {FEWEST}"
+    require(len(cells) >= FEWEST, f"{where}: {wrong}; mend it.")
+    mend = "fill a skeleton with the corpus's own script"
+    there = visible(cells[3]) and cells[3] != "[WORD]"
+    require(there, f"{where}: the fourth column holds no word; {mend}.")
+    texts = [] if cells[-1] in ("-", "_", "*") else cells[-1].split("|")
+    for text in texts:
+        mend = "write such as (7, 7) or (7), with | between several"
+        require(BRACKET.fullmatch(text), f'{where}: "{text}" is no mention; {mend}.')
+    return unescaped(cells[3]), BRACKET.findall("|".join(texts))

@@ -10,7 +10,8 @@ spans, m mentions kept, a antecedents of each, G width of a span's vector.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +26,7 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
-from spanbert_tutorial.tasks.coreference_scores import (
-    mention_score,
-    score_documents,
-    without_singletons,
-)
+from spanbert_tutorial.tasks.coreference_scores import score_documents, without_singletons
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 from spanbert_tutorial.text.sentences import split_sentences
@@ -110,11 +107,31 @@ def segmented(
     require(room > 0, f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
     # a word of control characters has no token
     tokens = [(own or [wordpiece.unk_id])[:room] for own in wordpiece.encode_many(document.words)]
-    sizes = [*map(len, document.sentences)], [*map(len, tokens)]
-    cuts = [0, *segment_ends(*sizes, room)]
+    lengths = [*map(len, document.sentences)]
+    sentences = np.repeat(np.arange(len(lengths)), lengths)
+    cuts = [0, *segment_ends(lengths, [*map(len, tokens)], room)]
     step = segments or len(cuts)
-    starts = range(0, len(cuts) - 1, step)
-    return [part(document, wordpiece, tokens, cuts[at : at + step + 1]) for at in starts]
+    ids = []
+    words: list[tuple[int, int, int]] = []
+    for number, (first, stop) in enumerate(pairwise(cuts)):
+        # positions of the last tokens: [CLS] is at position 0
+        ends = np.cumsum([*map(len, tokens[first:stop])])
+        starts = np.concatenate([[0], ends[:-1]]) + 1
+        words += zip(repeat(number % step), starts, ends, strict=False)
+        inside = [*chain(*tokens[first:stop])]
+        ids.append(frame(inside, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)[0])
+    parts = []
+    for at in range(0, len(ids), step):
+        begin, *_, end = cuts[at : at + step + 1]
+        mentions = [
+            (first - begin, last - begin, number)
+            for number, cluster in enumerate(document.clusters)
+            for first, last in cluster
+            if begin <= first and last < end
+        ]
+        rows = np.array(words[begin:end]), sentences[begin:end], np.array(mentions).reshape(-1, 3)
+        parts.append(Segmented(ids[at : at + step], *rows))
+    return parts
 
 
 def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> list[int]:
@@ -136,43 +153,16 @@ def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> 
     return [*ends, end]
 
 
-def part(
-    document: Document, wordpiece: WordPiece, tokens: list[list[int]], cuts: list[int]
-) -> Segmented:
-    """The words from cuts[0] to cuts[-1], with one segment from each cut to the next."""
-    ids = []
-    words = []
-    begin, end = cuts[0], cuts[-1]
-    for segment, (first, stop) in enumerate(pairwise(cuts)):
-        # positions of the last tokens: [CLS] is at position 0
-        ends = np.cumsum([len(tokens[word]) for word in range(first, stop)])
-        starts = np.concatenate([[0], ends[:-1]]) + 1
-        words.append(np.stack([np.full(len(ends), segment), starts, ends], axis=1))
-        inside = [token for word in range(first, stop) for token in tokens[word]]
-        ids.append(frame(inside, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)[0])
-    lengths = [*map(len, document.sentences)]
-    sentences = np.repeat(np.arange(len(lengths)), lengths)[begin:end]
-    mentions = [
-        (first - begin, last - begin, number)
-        for number, cluster in enumerate(document.clusters)
-        for first, last in cluster
-        if begin <= first and last < end
-    ]
-    return Segmented(ids, np.concatenate(words), sentences, np.array(mentions).reshape(-1, 3))
-
-
 def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
     """Tensors of parts of documents, padded: ids int64 [B,S,n], attention_mask bool [B,S,n]; words
     [B,W,3], sentences [B,W] and mentions [B,M,3] with NO_TARGET as padding."""
     segments = [segment for one in parts for segment in one.ids]  # of all documents
     counts = [len(one.ids) for one in parts]
-    ids = padded(segments, pad_id)
-    lengths = torch.tensor([len(segment) for segment in segments])
-    mask = torch.arange(ids.shape[1]) < lengths[:, None]
-    mask = padded(mask.split(counts), 0).bool()
+    real = padded([np.ones_like(segment) for segment in segments], 0)
+    mask = padded(real.split(counts), 0).bool()
     mask[:, :, 0] = True  # a padding segment attends to its first position
     return {
-        "input_ids": padded(ids.split(counts), pad_id),
+        "input_ids": padded(padded(segments, pad_id).split(counts), pad_id),
         "attention_mask": mask,
         "words": padded([one.words for one in parts], NO_TARGET),
         "sentences": padded([one.sentences for one in parts], NO_TARGET),
@@ -184,20 +174,17 @@ def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
 
 
 def candidates(sentences: Tensor, segments: Tensor, max_words: int) -> Tensor:
-    """All short spans of one sentence and segment, int64 [k,2].
+    """All spans of at most `max_words` words of one sentence and segment, int64 [k,2].
 
-    (first, last word), in the order of the text. sentences, segments:
-    the number of each word's sentence and segment, [W].
+    (first, last word), in the order of the text. sentences, segments: the number of each word's
+    sentence and segment, [W].
     """
-    words = torch.arange(len(sentences), device=sentences.device)
-    first = words.repeat_interleave(max_words)
-    width = torch.arange(max_words, device=sentences.device)
-    last = first + width.repeat(len(sentences))
-    inside = last < len(sentences)
-    first, last = first[inside], last[inside]
-    together = sentences[first] == sentences[last]
-    together &= segments[first] == segments[last]
-    return torch.stack([first, last], dim=1)[together]
+    first = torch.arange(len(sentences), device=sentences.device)[:, None]
+    last = first + torch.arange(max_words, device=sentences.device)  # [W,max_words]
+    there = last.clamp(max=len(sentences) - 1)
+    inside = (last == there) & (sentences[first] == sentences[there])
+    inside &= segments[first] == segments[there]
+    return torch.stack([first.expand_as(last), last], dim=-1)[inside]
 
 
 def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list[int]:
@@ -220,14 +207,14 @@ def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list
     return sorted(chosen, key=lambda number: spans[number])
 
 
-def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[list[Span]]:
-    """Clusters from each mention's antecedent, an earlier index; None starts a cluster."""
+def linked(mentions: Sequence[Span], antecedents: Sequence[int]) -> list[list[Span]]:
+    """Clusters from each mention's antecedent, an earlier index; below 0: it starts a cluster."""
     clusters: list[list[Span]] = []
     cluster_of: list[list[Span]] = []  # of each mention
     for mention, antecedent in zip(mentions, antecedents, strict=True):
-        if antecedent is None:
+        if antecedent < 0:
             clusters.append([])
-        cluster_of.append(clusters[-1] if antecedent is None else cluster_of[antecedent])
+        cluster_of.append(clusters[-1] if antecedent < 0 else cluster_of[antecedent])
         cluster_of[-1].append(mention)
     return clusters
 
@@ -252,16 +239,11 @@ class SpanVectors(nn.Module):
     and a learned vector for its width in words. Lee and others (2017), §4.2.
     """
 
-    def __init__(
-        self,
-        hidden_size: int,
-        max_words: int,
-        features: int = FEATURES,
-    ) -> None:
+    def __init__(self, hidden_size: int, max_words: int) -> None:
         super().__init__()
         self.attention = nn.Linear(hidden_size, 1)
-        self.widths = nn.Embedding(max_words, features)
-        self.size = 3 * hidden_size + features
+        self.widths = nn.Embedding(max_words, FEATURES)
+        self.size = 3 * hidden_size + FEATURES
 
     def forward(
         self,
@@ -296,13 +278,13 @@ class AntecedentScorer(nn.Module):
     part, which is the same and needs no copy of g for each pair.
     """
 
-    def __init__(self, size: int, features: int = FEATURES) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
         self.mention = nn.Linear(size, HIDDEN)
         self.antecedent = nn.Linear(size, HIDDEN, bias=False)
         self.product = nn.Linear(size, HIDDEN, bias=False)
-        self.distance = nn.Linear(features, HIDDEN, bias=False)
-        self.distances = nn.Embedding(len(BUCKETS) + 1, features)
+        self.distance = nn.Linear(FEATURES, HIDDEN, bias=False)
+        self.distances = nn.Embedding(len(BUCKETS) + 1, FEATURES)
         self.score = nn.Linear(HIDDEN, 1)
 
     def forward(self, g: Tensor, antecedents: Tensor) -> Tensor:
@@ -375,14 +357,13 @@ class CoreferenceModel(nn.Module):
         for document, mentions in zip(self.documents(batch), batch["mentions"], strict=True):
             cluster = clusters_of(document.spans, mentions[mentions[:, 0] != NO_TARGET])
             antecedent = antecedent + antecedent_loss(document, cluster[document.chosen])
-            scores, is_mention = document.mention_scores, (cluster >= 0).float()
-            each = F.binary_cross_entropy_with_logits(scores, is_mention, reduction="none")
-            mention = mention + each.sum()
+            both = document.mention_scores, (cluster >= 0).float()
+            mention = mention + F.binary_cross_entropy_with_logits(*both, reduction="sum")
         words = (batch["sentences"] != NO_TARGET).sum()
-        losses = {"antecedent": antecedent / words, "mention": mention / words}
-        if not self.singletons:
-            del losses["mention"]
-        return {"loss": losses["antecedent"] + losses.get("mention", 0.0), **losses}
+        losses = {"antecedent": antecedent / words}
+        if self.singletons:
+            losses["mention"] = mention / words
+        return {"loss": torch.stack([*losses.values()]).sum(), **losses}
 
 
 def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
@@ -443,22 +424,19 @@ def fine_tune(
     clusters = [cluster for document in documents for cluster in document.clusters]
     require(clusters, NO_CLUSTER)
     longest = max(last - first + 1 for cluster in clusters for first, last in cluster)
-    how = min(MAX_WORDS, longest), any(len(cluster) == 1 for cluster in clusters)
+    singletons = any(len(cluster) == 1 for cluster in clusters)
+    facts = {"max_words": min(MAX_WORDS, longest), "singletons": singletons}
     data = CoreferenceData(documents, wordpiece, settings)
-    model, history = fit(lambda: CoreferenceModel(encoder, *how), data, settings, snapshots)
-    return CoreferenceResolver(model, wordpiece, settings.max_length), history
+    make_model = partial(CoreferenceResolver.new_model, encoder, facts)
+    model, history = fit(make_model, data, settings, snapshots)
+    return CoreferenceResolver(model, wordpiece, settings.max_length, **facts), history
 
 
 class CoreferenceResolver(Predictor):
-    """Finds the clusters of documents. max_length: of a segment, in positions."""
+    """Finds the clusters of documents. max_length: of a segment, in positions. facts: `max_words` and
+    `singletons` of the model."""
 
     task = "coreference"
-
-    def __init__(
-        self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128, **facts: object
-    ) -> None:
-        facts = {"max_words": model.max_words, "singletons": model.singletons}
-        super().__init__(model, wordpiece, max_length, **facts)
 
     @staticmethod
     def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> CoreferenceModel:
@@ -477,10 +455,8 @@ class CoreferenceResolver(Predictor):
         device = self.model.antecedent_scorer.score.weight.device
         batch = {name: value.to(device) for name, value in batch.items()}
         (scored,) = self.model.documents(batch)
-        antecedents = [
-            int(scored.antecedents[row, column - 1]) if column else None
-            for row, column in enumerate(scored.scores.argmax(1).tolist())
-        ]
+        best = scored.scores.argmax(1, keepdim=True)
+        antecedents = F.pad(scored.antecedents, (1, 0), value=-1).gather(1, best)[:, 0].tolist()
         mentions = [(first, last) for first, last in scored.spans[scored.chosen].tolist()]
         values = scored.mention_scores[scored.chosen].tolist()
         scores = dict(zip(mentions, values, strict=True))
@@ -495,12 +471,9 @@ def score(
     documents: Sequence[Document], predictions: Sequence[Sequence[Sequence[Span]]]
 ) -> dict[str, Any]:
     """The scores of `coreference_scores`, in percent: with all clusters; under `two_or_more`
-    without clusters of one mention on either side (OntoNotes' rule); under `mentions` for the
-    mentions alone. Raises InputError where no document has a cluster."""
+    without clusters of one mention on either side (OntoNotes' rule). Raises InputError where no
+    document has a cluster."""
     require(any(document.clusters for document in documents), NO_CLUSTER)
     pairs = [(one.clusters, said) for one, said in zip(documents, predictions, strict=True)]
     two_or_more = [(without_singletons(key), without_singletons(said)) for key, said in pairs]
-    return score_documents(pairs) | {
-        "two_or_more": score_documents(two_or_more),
-        "mentions": mention_score(pairs),
-    }
+    return score_documents(pairs) | {"two_or_more": score_documents(two_or_more)}

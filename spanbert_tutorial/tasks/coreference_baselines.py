@@ -8,19 +8,16 @@ from itertools import accumulate, groupby
 from spanbert_tutorial.tasks.conll import Document, Span
 
 KINDS = {
-    kind: set(words.split())
-    for kind, words in {
-        "masculine": "he him his himself",
-        "feminine": "she her hers herself",
-        "thing": "it its itself",
-        "many": "they them their theirs themselves",
-        "speaker": "i me my mine myself",
-        "speakers": "we us our ours ourselves",
-        "hearer": "you your yours yourself thou thee thy thine",
-    }.items()
+    "masculine": "he him his himself",
+    "feminine": "she her hers herself",
+    "thing": "it its itself",
+    "many": "they them their theirs themselves",
+    "speaker": "i me my mine myself",
+    "speakers": "we us our ours ourselves",
+    "hearer": "you your yours yourself thou thee thy thine",
 }
-PRONOUNS = {word: kind for kind, words in KINDS.items() for word in words}
-NO_NAME = set(
+PRONOUNS = {word: kind for kind, words in KINDS.items() for word in words.split()}
+NO_NAME = PRONOUNS.keys() | set(
     "the a an and but or if in on at of to for by with from as so that this these those there "
     "then when what who how why not no yes oh".split()
 )
@@ -30,23 +27,19 @@ def rule_mentions(document: Document) -> list[Span]:
     """Pronouns, and runs of capitalized words; at the start of a sentence only words that are
     capitalized elsewhere, too."""
     words = document.words
-    sentence_starts = {0, *accumulate(map(len, document.sentences))}
-    capitalized = [index for index, word in enumerate(words) if is_capital(word)]
-    names = {words[index] for index in capitalized if index not in sentence_starts}
-    in_names = [
-        index for index in capitalized if index not in sentence_starts or words[index] in names
-    ]
+    starts = {0, *accumulate(map(len, document.sentences))}
+    names = {
+        word
+        for index, word in enumerate(words)
+        if index not in starts and word[0].isupper() and word.lower() not in NO_NAME
+    }
+    in_names = [index for index, word in enumerate(words) if word in names]
     mentions = [(index, index) for index, word in enumerate(words) if word.lower() in PRONOUNS]
     # in a run of neighbors, index − rank is the same
     for _, run in groupby(enumerate(in_names), key=lambda pair: pair[1] - pair[0]):
         indices = [index for _, index in run]
         mentions.append((indices[0], indices[-1]))
     return sorted(mentions)
-
-
-def is_capital(word: str) -> bool:
-    """Whether a word may belong to a name: capitalized, no pronoun, and not in NO_NAME."""
-    return word[0].isupper() and word.lower() not in PRONOUNS.keys() | NO_NAME
 
 
 def same_head(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:

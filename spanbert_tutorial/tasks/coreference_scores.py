@@ -10,6 +10,7 @@ word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -19,12 +20,11 @@ from spanbert_tutorial.errors import require
 Mention = Hashable
 Clusters = Collection[Collection[Mention]]
 Share = tuple[float, float]  # numerator and denominator
-Triple = tuple[float, float, float]  # precision, recall, F1, in percent
 
 
-def score(key_clusters: Clusters, response_clusters: Clusters) -> dict[str, Triple | float]:
-    """{"muc", "b_cubed", "ceaf_phi4": (precision, recall, F1), "average": the mean of the three
-    F1}, in percent.
+def score(key_clusters: Clusters, response_clusters: Clusters) -> dict[str, Any]:
+    """{"muc", "b_cubed", "ceaf_phi4": (precision, recall, F1), "average": the mean of the three F1,
+    "mentions": the same three of the mentions alone}, in percent.
 
     0 where a denominator is 0, as in the official scorer. MUC ignores clusters of one mention, B³
     and CEAF do not (`without_singletons` drops them). Raises InputError for a mention that occurs
@@ -33,30 +33,24 @@ def score(key_clusters: Clusters, response_clusters: Clusters) -> dict[str, Trip
     return score_documents([(key_clusters, response_clusters)])
 
 
-def score_documents(documents: Iterable[tuple[Clusters, Clusters]]) -> dict[str, Triple | float]:
+def score_documents(documents: Iterable[tuple[Clusters, Clusters]]) -> dict[str, Any]:
     """`score` over many documents, (key, response) of each: numerators and denominators are summed
     before dividing, as in the official scorer. So a long document weighs more than a short one."""
-    pairs = checked_pairs(documents)
-    triples = {name: triple(pairs, recall) for name, recall in METRICS.items()}
-    average = sum(f1 for _, _, f1 in triples.values()) / len(triples)
-    return {**triples, "average": average}
-
-
-def mention_score(documents: Iterable[tuple[Clusters, Clusters]]) -> Triple:
-    """Precision, recall and F1 of the mentions alone, in percent, whatever cluster they are in."""
-    return triple(checked_pairs(documents), mentions)
+    pairs = [(checked(key, "key"), checked(response, "response")) for key, response in documents]
+    found = {}
+    for name, metric in METRICS.items():
+        both = [(metric(said, key), metric(key, said)) for key, said in pairs]
+        sums = np.reshape(both, (-1, 2, 2)).sum(0).tolist()  # correct and predicted, found and gold
+        precision, recall = (100 * part / whole if whole else 0.0 for part, whole in sums)
+        total = precision + recall
+        found[name] = precision, recall, 2 * precision * recall / total if total else 0.0
+    average = sum(found[name][2] for name in ("muc", "b_cubed", "ceaf_phi4")) / 3
+    return {**found, "average": average}
 
 
 def without_singletons(clusters: Clusters) -> list[Collection[Mention]]:
     """The clusters of two mentions or more; OntoNotes annotates no others."""
     return [cluster for cluster in clusters if len(cluster) > 1]
-
-
-def checked_pairs(
-    documents: Iterable[tuple[Clusters, Clusters]],
-) -> list[tuple[list[set[Mention]], list[set[Mention]]]]:
-    """Key and response of each document as sets, checked."""
-    return [(checked(key, "key"), checked(response, "response")) for key, response in documents]
 
 
 def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
@@ -71,7 +65,7 @@ def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
     return [*map(set, found)]
 
 
-# --- the three metrics --------------------------------------------------------------
+# --- the metrics --------------------------------------------------------------------
 # Each function gives recall as numerator and denominator; precision is recall with the sides
 # exchanged.
 
@@ -79,26 +73,16 @@ def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
 def muc(key: Sequence[set], response: Sequence[set]) -> Share:
     """Links: a cluster of n mentions has n - 1 of them.
 
-    If the response splits it into p parts, p - 1 are missing. A mention
-    that is not in the response is a part by itself.
+    A response cluster that shares n of its mentions finds n - 1.
     """
-    cluster_of = by_mention(response)
-    found = total = 0
-    for cluster in key:
-        known = cluster & cluster_of.keys()
-        shared = [cluster_of[mention] for mention in known]
-        parts = len(set(shared)) + len(cluster) - len(shared)
-        found += len(cluster) - parts
-        total += len(cluster) - 1
-    return found, total
+    shared = overlaps(key, response)
+    found = (shared[shared > 0] - 1).sum()
+    return float(found), sum(len(cluster) - 1 for cluster in key)
 
 
 def by_mention(clusters: Sequence[set]) -> dict[Mention, int]:
     """Mention → number of its cluster."""
-    found: dict[Mention, int] = {}
-    for number, cluster in enumerate(clusters):
-        found |= dict.fromkeys(cluster, number)
-    return found
+    return {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
 
 
 def b_cubed(key: Sequence[set], response: Sequence[set]) -> Share:
@@ -145,15 +129,9 @@ def overlaps(
     return counts
 
 
-Metric = Callable[[Sequence[set], Sequence[set]], Share]
-METRICS: dict[str, Metric] = {"muc": muc, "b_cubed": b_cubed, "ceaf_phi4": ceaf_phi4}
-
-
-def triple(pairs: Sequence[tuple[list[set], list[set]]], metric: Metric) -> Triple:
-    """Precision, recall and F1 of a metric over documents, in percent; 0 where a denominator is
-    0."""
-    both = [(metric(said, key), metric(key, said)) for key, said in pairs]
-    sums = np.reshape(both, (-1, 2, 2)).sum(0)  # correct and predicted, found and gold
-    precision, recall = (float(100 * part / whole) if whole else 0.0 for part, whole in sums)
-    total = precision + recall
-    return precision, recall, 2 * precision * recall / total if total else 0.0
+METRICS: dict[str, Callable[[Sequence[set], Sequence[set]], Share]] = {
+    "muc": muc,
+    "b_cubed": b_cubed,
+    "ceaf_phi4": ceaf_phi4,
+    "mentions": mentions,
+}

@@ -18,7 +18,6 @@ from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
-from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
 QUESTION = "What is machine learning?"
@@ -31,7 +30,7 @@ ANSWER = "a subset of artificial intelligence"  # as the notes print it
 
 
 def write_old_folder(
-    folder: str | Path, tokens: list[str], dtype: torch.dtype = torch.float32, seed: int = 0
+    folder: str | Path, tokens: list[str], dtype: torch.dtype = torch.float32
 ) -> BertForQuestionAnswering:
     """Writes a small question answering model with random weights as `write_old_files` does.
     Returns the model, in float32. tokens: the vocabulary. dtype: of the stored weights."""
@@ -39,7 +38,7 @@ def write_old_folder(
     config = EncoderConfig(len(tokens), num_hidden_layers=2, **small, initializer_range=0.3)
     sizes = asdict(config)  # a wide start, for scores far from 0
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         model = BertForQuestionAnswering(BertConfig(**sizes)).eval()
     weights = {name: weight.to(dtype) for name, weight in model.state_dict().items()}
     write_old_files(folder, sizes, weights, tokens)
@@ -90,21 +89,20 @@ def answer_as_before(
     *,
     n_best_size: int = 12,
     max_answer_length: int = 15,
-    max_length: int = 384,
 ) -> dict[str, Any]:
     """What the removed pipeline answered by default: {"score", "start", "end", "answer"}.
 
     It never returns "no answer". It widens spans to whole words and sums the probabilities of spans
     with the same text, even from windows that each have a softmax of their own. n_best_size: spans
-    per window (1 in its first versions). max_answer_length: in tokens. max_length: positions of a
-    window; neighbors overlap by 128 tokens, or half of it.
+    per window (1 in its first versions). max_answer_length: in tokens. Windows have 384 positions,
+    and neighbors overlap by 128 tokens.
     """
     inputs = tokenizer(
         question,
         context,
         truncation="only_second",
-        max_length=max_length,
-        stride=min(max_length // 2, 128),
+        max_length=384,
+        stride=128,
         return_overflowing_tokens=True,
         padding=True,
         return_tensors="pt",
@@ -133,51 +131,29 @@ def warnings_of(folder: str | Path) -> list[str]:
     Raises InputError without config.json or weights. No code of the checkpoint is run.
     """
     folder = checkpoint_folder(folder)
-    config = read_config(folder)
-    weights = read_weights(folder)
+    files = {file.name for file in folder.iterdir()}
+    config, weights = read_config(folder), read_weights(folder)
     dtypes = (str(w.dtype) for w in weights.values() if w.is_floating_point())
     stored = next(dtypes, "").removeprefix("torch.")
     half = (config.get("dtype") or config.get("torch_dtype") or stored) in ("float16", "bfloat16")
+    size = config.get("vocab_size", BertConfig().vocab_size)
+    tokens, lowers = 0, False
+    if files & {"tokenizer.json", "vocab.txt"}:
+        wordpiece = read_vocabulary(folder)
+        tokens = len(wordpiece)
+        lowers = not wordpiece.lowercase and not files & {"tokenizer.json", "tokenizer_config.json"}
+    mend = "give the vocabulary that the model was trained with"
     told = {
+        f"There is no vocabulary, and BertTokenizer then reads every word as [UNK]: {mend}.": not tokens,
+        f"The vocabulary has {tokens:,} tokens and the model {size:,}: {mend}.": 0 < tokens != size,
+        "vocab.txt is cased and no tokenizer_config.json says so, so BertTokenizer lower-cases every "
+        "text: pass do_lower_case=False.": lowers,
         "config.json has no model_type, so the Auto classes raise an error: name the class "
         '(BertForQuestionAnswering), or add "model_type": "bert".': "model_type" not in config,
         "The weights are a pickle file, which may hold code: load it with weights_only=True, and save "
-        "it as model.safetensors.": not (folder / "model.safetensors").is_file(),
+        "it as model.safetensors.": "model.safetensors" not in files,
         "The model will compute in half precision, as its files ask: pass dtype=torch.float32.": half,
         "There is no question answering head (qa_outputs), so it would start from random numbers: "
         "fine-tune the model first.": "qa_outputs.weight" not in weights,
     }
-    messages = vocabulary_warnings(folder, config.get("vocab_size", BertConfig().vocab_size))
-    return messages + [message for message, wrong in told.items() if wrong]
-
-
-def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
-    """The messages of `warnings_of` about the vocabulary."""
-    mend = "give the vocabulary that the model was trained with"
-    whole = folder / "tokenizer.json"
-    if not whole.is_file() and not (folder / "vocab.txt").is_file():
-        return [
-            f"There is no vocabulary, and BertTokenizer then reads every word as [UNK]: {mend}."
-        ]
-    wordpiece = read_vocabulary(folder)
-    messages = []
-    if len(wordpiece) != vocab_size:
-        sizes = f"{len(wordpiece):,} tokens and the model {vocab_size:,}"
-        messages.append(f"The vocabulary has {sizes}: {mend}.")
-    silent = not whole.is_file() and not (folder / "tokenizer_config.json").is_file()
-    if silent and not wordpiece.lowercase:
-        messages.append(
-            "vocab.txt is cased and no tokenizer_config.json says so, so BertTokenizer "
-            "lower-cases every text: pass do_lower_case=False."
-        )
-    return messages
-
-
-def lowered_tokens(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
-    """(word, its tokens, its tokens when lowercased by accident) for each word of a text."""
-    ids = {token: number for number, token in enumerate(wordpiece.vocabulary)}
-    lowering = WordPiece(ids, lowercase=True)
-    return [
-        (word, wordpiece.tokens(wordpiece.encode(word)), lowering.tokens(lowering.encode(word)))
-        for word in split_words(text)
-    ]
+    return [message for message, wrong in told.items() if wrong]

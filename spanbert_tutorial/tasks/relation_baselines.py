@@ -26,15 +26,15 @@ def most_frequent(train: Sequence[Example], test: Sequence[Example], negative: s
 
 def by_types(train: Sequence[Example], test: Sequence[Example]) -> list[str]:
     """What these two types most often have in training; over all where the two types are new."""
+
+    def types(example: Example) -> tuple[str, str]:
+        return example.subject.type, example.object.type
+
+    everywhere = Counter(example.relation for example in train)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    everywhere: Counter[str] = Counter()
     for example in train:
-        counts[example.subject.type, example.object.type][example.relation] += 1
-        everywhere[example.relation] += 1
-    found = (
-        counts.get((example.subject.type, example.object.type), everywhere) for example in test
-    )
-    return [each.most_common(1)[0][0] for each in found]
+        counts[types(example)][example.relation] += 1
+    return [counts.get(types(one), everywhere).most_common(1)[0][0] for one in test]
 
 
 def context_words(example: Example) -> list[str]:
@@ -57,10 +57,8 @@ def by_words(
 ) -> list[str]:
     """What a logistic regression on the words that `words_of` gives predicts, without their order;
     trained on all examples at once, so nothing is drawn at random."""
-    counter = CountVectorizer(analyzer=words_of, binary=True)
     # the library weighs the sum of the losses, not the squares
     strength = 1 / (2 * DECAY * len(train))
-    learner = make_pipeline(
-        counter, LogisticRegression(C=strength, fit_intercept=False, max_iter=2_000)
-    )
+    regression = LogisticRegression(C=strength, fit_intercept=False, max_iter=2_000)
+    learner = make_pipeline(CountVectorizer(analyzer=words_of, binary=True), regression)
     return learner.fit(train, [example.relation for example in train]).predict(test).tolist()

@@ -7,11 +7,8 @@ Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 a
 sequence, H hidden, R relations.
 """
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +23,7 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares, stacked
-from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
+from spanbert_tutorial.tasks.relation_files import DIRECTION, NO_RELATION, OTHER, Example
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {
@@ -35,7 +32,6 @@ PRESETS = {
 }  # the second: the released code's command for TACRED
 MARKINGS = ("replaced", "around")
 HEADS = ("cls", "entities")
-DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 
 
 # --- scores -------------------------------------------------------------------------
@@ -71,19 +67,18 @@ def directed_score(
     wanted, said = ([DIRECTION.sub("", label) for label in row] for row in (gold, predicted))
     relations = sorted({*wanted} - {other})
     require(relations, f"no gold label is a relation other than {other}: nothing can be averaged.")
-    right = Counter(
-        relation
-        for relation, *both in zip(wanted, gold, predicted, strict=True)
-        if len({*both}) == 1
-    )
-    figures = [shares(right[one], said.count(one), wanted.count(one)) for one in relations]
+    hits = zip(wanted, gold, predicted, strict=True)
+    right = [relation for relation, label, answer in hits if label == answer]
+    figures = [shares(right.count(one), said.count(one), wanted.count(one)) for one in relations]
     return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
 
 
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
     """What `evaluate relations` prints: micro, and for labels with a direction macro figures."""
     gold = [example.relation for example in examples]
-    negative = negative_of(examples)
+    negative = (
+        OTHER if OTHER in gold else NO_RELATION
+    )  # SemEval's name where it occurs, else TACRED's
     found = {"micro": score(gold, predicted, negative)}
     if any(DIRECTION.search(label) for label in gold):
         found["macro, directed"] = directed_score(gold, predicted, negative)
@@ -159,18 +154,17 @@ class Marked(NamedTuple):
         ids: list[int] = []
         places = {}
         row = marked(example, marking)
-        for plain, run in groupby(row, lambda word: not isinstance(word, Marker)):
-            if plain:
-                ids += wordpiece.encode(" ".join(run)).tolist()
+        for word, tokens in zip(row, wordpiece.encode_many(row), strict=True):
+            if not isinstance(word, Marker):
+                ids += tokens
                 continue
-            for marker in run:
-                if not marker.startswith("[/"):
-                    places[marker[1]] = len(ids)  # S or O
-                number = wordpiece.library.token_to_id(str(marker))
-                if number is None:
-                    mend = "fine-tune on examples with this type first"
-                    raise InputError(f"the vocabulary has no {marker}: {mend}.")
-                ids.append(number)
+            if not word.startswith("[/"):
+                places[word[1]] = len(ids)  # S or O
+            number = wordpiece.library.token_to_id(word)
+            if number is None:
+                mend = "fine-tune on examples with this type first"
+                raise InputError(f"the vocabulary has no {word}: {mend}.")
+            ids.append(number)
         room = max_length - 2
         begin = max(0, max(places.values()) + 1 - room)
         wrong = f"the two names of example {example.id} stand more than {room} tokens apart"

@@ -6,7 +6,8 @@ Sources of the formats: TACRED (Zhang and others, 2017), SemEval-2010 Task 8 (He
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,12 +27,12 @@ from spanbert_tutorial.text.lines import (
 # what TACRED and SemEval call a pair without a relation of the list
 NO_RELATION = "no_relation"
 OTHER = "Other"
-FORMS = "give TACRED's JSON (.json) or SemEval's text (.txt), also packed as .xz or .gz"
-MARKED = re.compile(r"(.*)<e1>(.+)</e1>(.*)<e2>(.+)</e2>(.*)")
+WANTED = "TACRED's JSON (.json) or SemEval's text (.txt), also packed as .xz or .gz"
+# perhaps a number and a tab, then a sentence, perhaps in quotes
+SENTENCE = re.compile(r'(?:([^ \t"<]+) *\t)?[ \t]*"?([^\t]*)<e1>(.+)</e1>(.*)<e2>(.+)</e2>(.*?)"?')
 MARKERS = ("<e1>", "</e1>", "<e2>", "</e2>")
-NUMBERED = re.compile(r'[ \t]*([^ \t"<]+) *\t[ \t]*"?(.*?)"?[ \t]*')  # a number, a tab, a sentence
-COMMENT = re.compile(r"comments?[ \t]*:", re.IGNORECASE)
-DIRECTION = re.compile(r"(.*?)[ \t]*\([ \t]*(e[12])[ \t]*,[ \t]*(e[12])[ \t]*\)")
+COMMENT = re.compile(r"[ \t]*comments?[ \t]*:", re.IGNORECASE)
+DIRECTION = re.compile(r"[ \t]*\([ \t]*(e[12])[ \t]*,[ \t]*(e[12])[ \t]*\)$")
 
 
 class Argument(NamedTuple):
@@ -50,11 +51,6 @@ class Example(NamedTuple):
     subject: Argument
     object: Argument
     relation: str
-
-
-def negative_of(examples: Sequence[Example]) -> str:
-    """The name of "none of the relations": SemEval's where it occurs, otherwise TACRED's."""
-    return OTHER if any(example.relation == OTHER for example in examples) else NO_RELATION
 
 
 def read(*paths: str | Path, labeled: bool = True) -> Examples:
@@ -79,8 +75,9 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
 def read_one(path: Path, labeled: bool) -> list[Example]:
     """The examples of one file."""
     form = kind_of_file(path)
-    require(form in (".json", ".txt"), f"{path} has neither .json nor .txt in its name: {FORMS}.")
-    text = read_text(path, FORMS.removeprefix("give "))
+    wrong = f"{path} has neither .json nor .txt in its name"
+    require(form in (".json", ".txt"), f"{wrong}: give {WANTED}.")
+    text = read_text(path, WANTED)
     examples = [*(tacred_examples if form == ".json" else semeval_examples)(text, path, labeled)]
     require(examples, f"{path} holds no example: give a file with at least one.")
     return examples
@@ -124,75 +121,48 @@ def check(example: Example, where: str) -> None:
 # --- SemEval-2010 Task 8 ------------------------------------------------------------
 
 
+LAYOUT = (
+    "write a number, a tab and a sentence with <e1>…</e1> before <e2>…</e2>, its relation in the next "
+    'line, and "Comment:" before a comment'
+)
+
+
 def semeval_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
-    """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, a
-    line with the relation, and perhaps a comment. A block ends where the next begins; blank lines
-    count for nothing. e1 is the subject and e2 the object; types are not given."""
-    blocks: list[list[tuple[int, str]]] = []  # of each example its lines, with their numbers
+    """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, and
+    a line with its relation. Blank lines and comments count for nothing, and a plain text may go
+    without numbers. e1 is the subject and e2 the object; types are not given."""
+    # of each example the number of its line, the sentence, its relation
+    found: list[tuple[int, str, str]] = []
     for number, line in enumerate(lines_of(text), start=1):
-        if not visible(line):
+        line = line.strip(SPACE)
+        if not visible(line) or COMMENT.match(line):
             continue
-        if begins_example(line):
-            blocks.append([])
-        require(blocks, f"{path}, line {number}: {SENTENCE}")
-        blocks[-1].append((number, line.strip(SPACE)))
-    if labeled and blocks:
-        wrong = f"{path}, line {blocks[0][0][0]}: no sentence of this file has a relation after it"
-        require(any(map(has_relation, blocks)), f"{wrong}: give a labeled file, or use `predict`.")
-    for block in blocks:
-        yield semeval_example(block, path, labeled)
-
-
-SENTENCE = "write a number, a tab and a sentence with <e1>…</e1> before <e2>…</e2>."
-
-
-def begins_example(line: str) -> bool:
-    """Whether a line is meant as the first of an example; a comment may quote a marked sentence."""
-    if COMMENT.match(line):
-        return False
-    return any(marker in line for marker in MARKERS) or bool(NUMBERED.fullmatch(line))
-
-
-def has_relation(block: Sequence[tuple[int, str]]) -> bool:
-    """Whether the line after the sentence names a relation."""
-    return len(block) > 1 and not COMMENT.match(block[1][1])
-
-
-def semeval_example(block: Sequence[tuple[int, str]], path: Path, labeled: bool) -> Example:
-    """One example from its lines, each with its number: sentence, relation, comment."""
-    number, line = block[0]
-    where = f"{path}, line {number}"
-    if not labeled and "\t" not in line:
-        line = f"{number}\t{line}"  # a plain text may go without numbers
-    numbered = NUMBERED.fullmatch(line)
-    found = numbered and MARKED.fullmatch(numbered[2])
-    if not numbered or not found or any(line.count(marker) != 1 for marker in MARKERS):
-        raise InputError(f"{where}: {SENTENCE}")
-    mend = "the line after the sentence must name its relation"
-    require(has_relation(block) or not labeled, f"{where}: {mend}.")
-    for number, more in block[2:3]:
-        mend = 'write "Comment:" before it, or take it out'
-        wrong = f"{shown(more)} is neither a comment nor a new example"
-        require(COMMENT.match(more), f"{path}, line {number}: {wrong}; {mend}.")
-    before, first, between, second, after = (split_words(part) for part in found.groups())
-    start = len(before) + len(first) + len(between)
-    relation = block[1][1] if labeled else ""
-    if direction := DIRECTION.fullmatch(relation):  # people put spaces into it
-        relation = "{}({},{})".format(*direction.groups())
-    words = (*before, *first, *between, *second, *after)
-    subject = Argument(len(before), len(before) + len(first) - 1)
-    thing = Argument(start, start + len(second) - 1)
-    example = Example(numbered[1], words, subject, thing, relation)
-    check(example, where)
-    return example
+        if "\t" in line or any(marker in line for marker in MARKERS):
+            found.append((number, line, ""))
+        else:
+            require(found and not found[-1][2], f"{path}, line {number}: {LAYOUT}.")
+            # people put spaces into a direction
+            found[-1] = (*found[-1][:2], DIRECTION.sub(r"(\1,\2)", line))
+    for number, line, relation in found:
+        where = f"{path}, line {number}"
+        marked = SENTENCE.fullmatch(line)
+        if not marked or any(line.count(marker) != 1 for marker in MARKERS):
+            raise InputError(f"{where}: {LAYOUT}.")
+        mend = "write it, or use `predict` for a file without"
+        require(relation or not labeled, f"{where}: no relation stands in the next line; {mend}.")
+        pieces = [split_words(piece) for piece in marked.groups()[1:]]
+        words = tuple(chain(*pieces))
+        a, b, c, d, _ = accumulate(map(len, pieces))
+        names = Argument(a, b - 1), Argument(c, d - 1)
+        example = Example(marked[1] or str(number), words, *names, relation if labeled else "")
+        check(example, where)
+        yield example
 
 
 def marked_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Where e1 and e2 of each example of SemEval's text begin and end, in characters."""
-    places = []
-    for line in re.finditer(r"[^\r\n]+", text):
-        if visible(line[0]) and begins_example(line[0]) and (found := MARKED.fullmatch(line[0])):
-            (a, b), (c, d) = found.span(2), found.span(4)
-            at = line.start()
-            places.append(((a + at, b + at), (c + at, d + at)))
-    return places
+    return [
+        (found.span(3), found.span(5))
+        for line in re.finditer(r"[^\r\n]+", text)
+        if not COMMENT.match(line[0]) and (found := SENTENCE.search(text, *line.span()))
+    ]

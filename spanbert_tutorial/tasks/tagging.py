@@ -21,8 +21,14 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares
-from spanbert_tutorial.tasks.tagging_files import Entity, LabeledText, placed_sentences, read  # noqa: F401
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded, shares
+from spanbert_tutorial.tasks.tagging_files import (
+    Entity,
+    LabeledText,
+    placed_sentences,
+    read,  # noqa: F401
+    spans,
+)
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {
@@ -64,36 +70,22 @@ def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
     return tags
 
 
-def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """Entities (first word, last word, label) of a row of tags.
-
-    As CoNLL's scorer reads it: an I-label without an entity of that label right before it begins
-    one. Raises InputError for a tag that is not O, B-label or I-label.
-    """
-    entities: list[tuple[int, int, str]] = []
-    for word, tag in enumerate(tags):
-        prefix, _, label = tag.partition("-")
-        before = entities[-1] if entities else None
-        if prefix == "I" and before and before[1:] == (word - 1, label):
-            entities[-1] = (before[0], word, label)
-        elif prefix in ("B", "I") and label:
-            entities.append((word, word, label))
-        else:
-            mend = "use O, B-label or I-label"
-            require(tag == "O", f'"{tag}" is no tag: {mend}.')
-    return set(entities)
-
-
 def entity_scores(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    gold: Sequence[Iterable[tuple]], predicted: Sequence[Iterable[tuple]], *labels: str
 ) -> dict[str, float]:
     """precision, recall, f1 in percent, counted over whole entities.
 
     An entity counts when both boundaries and the label are right; 0 where a denominator is 0. gold,
-    predicted: a row of tags for each text.
+    predicted: for each text its entities, (first, last, label, …) as from `spans`. labels: those to
+    count (none: all).
     """
     wanted, said = (
-        {(text, *span) for text, tags in enumerate(rows) for span in spans(tags)}
+        {
+            (text, *one[:3])
+            for text, row in enumerate(rows)
+            for one in row
+            if not labels or one[2] in labels
+        }
         for rows in (gold, predicted)
     )
     return shares(len(wanted & said), len(said), len(wanted))
@@ -172,24 +164,21 @@ class TaggingData(Data):
     ) -> None:
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
-        number = {tag: place for place, tag in enumerate(self.tags)}
         words: list[Words] = []
         targets: list[np.ndarray] = []
         for text, entities in texts:
             whole = Words.of(text, wordpiece)
-            tags = np.array([number[tag] for tag in bio(whole.offsets, entities)])
-            parts = whole.parts(settings.max_length)
-            sizes = np.cumsum([len(part.positions) for part in parts])
-            words += parts
-            targets += np.split(tags, sizes[:-1])
+            tags = iter(bio(whole.offsets, entities))
+            for part in whole.parts(settings.max_length):
+                target = np.full(len(part.ids), NO_TARGET)
+                target[part.positions] = [self.tags.index(next(tags)) for _ in part.positions]
+                words.append(part)
+                targets.append(target)
         super().__init__(words, targets, wordpiece, settings)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        tensors = self.padded(rows)
-        tags = torch.full_like(tensors["input_ids"], NO_TARGET)
-        for number, row in enumerate(rows):
-            tags[number, self.inputs[row].positions] = torch.from_numpy(self.targets[row])
-        return tensors | {"tags": tags}
+        tags = padded([self.targets[row] for row in rows], NO_TARGET)
+        return self.padded(rows) | {"tags": tags}
 
 
 def fine_tune(
@@ -247,19 +236,12 @@ class Tagger(Predictor):
 
 
 def score(
-    texts: Sequence[LabeledText], predicted: Sequence[Sequence[Sequence]]
+    texts: Sequence[LabeledText], predicted: Sequence[Sequence[tuple]]
 ) -> dict[str, float | dict[str, float]]:
-    """precision, recall and f1 in percent over whole entities, and under `labels` the f1 of each. An
-    entity counts when both ends and the label are right. Raises InputError where nothing is
+    """`entity_scores`, and under `labels` the f1 of each. Raises InputError where nothing is
     named."""
-    gold = {(row, *entity) for row, (_, found) in enumerate(texts) for entity in found}
-    said = {(row, *entity[:3]) for row, found in enumerate(predicted) for entity in found}
-    require(gold, "no text names anything: give texts with entities.")
-
-    def of(*labels: str) -> dict[str, float]:
-        wanted, given = ({one for one in side if one[3] in labels} for side in (gold, said))
-        return shares(len(wanted & given), len(given), len(wanted))
-
-    labels = sorted({one[3] for one in gold})
-    every = labels + [one[3] for one in said]
-    return {**of(*every), "labels": {label: of(label)["f1"] for label in labels}}
+    gold = [entities for _, entities in texts]
+    labels = sorted({label for entities in gold for *_, label in entities})
+    require(labels, "no text names anything: give texts with entities.")
+    f1 = {label: entity_scores(gold, predicted, label)["f1"] for label in labels}
+    return {**entity_scores(gold, predicted), "labels": f1}

@@ -6,12 +6,12 @@ and its tag last, a blank line between sentences. No torch.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from spanbert_tutorial.errors import check_text, reading, require, shown
 from spanbert_tutorial.text.lines import (
-    SPACE,
     Examples,
     columns_of,
     kind_of_file,
@@ -29,7 +29,7 @@ LabeledText = tuple[str, list[Entity]]
 WANTED = (
     "CoNLL-2003's columns (.txt, .conll, .bio) or JSON lines (.jsonl), also packed as .xz or .gz"
 )
-TAG = re.compile(r"O|[BI]-(.+)")
+TAG = re.compile(r"O|[BI]-.+")
 
 
 def read(*paths: str | Path, labeled: bool = True) -> Examples:
@@ -68,6 +68,7 @@ def placed_sentences(text: str) -> Iterator[tuple[int, str]]:
 def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]:
     """The texts of JSON lines: `text`, and `entities` as lists [start, end, label] or as objects
     with these keys, in characters."""
+    keys = ("start", "end", "label")
     for number, line in enumerate(lines_of(content), start=1):
         if not visible(line):
             continue
@@ -76,46 +77,55 @@ def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]
             row = parse_data(line)
             text = row["text"]
             given = row["entities"] if labeled else []
-            keys = ("start", "end", "label")
             entities = sorted(
                 tuple(map(one.get, keys) if isinstance(one, dict) else one) for one in given
             )
-            check_text(f"{where}: the text", text)
+            check_text(f"{where}: the text or a label", text, *(label for *_, label in entities))
             require(visible(text), f"{where}: the text is empty; write it.")
-            end = 0
-            for start, stop, label in entities:
-                check_text(f"{where}: a label", label)
-                fits = type(start) is type(stop) is int and end <= start < stop <= len(text)
-                wrong = f"{where}: the {label} from {shown(start)} to {shown(stop)} is outside of the text"
-                fits = fits and visible(text[start:stop])
-                require(fits, f"{wrong}, empty, or overlaps another; mend it.")
-                end = stop
+            at = 0
+            for start, end, label in entities:
+                fits = type(start) is type(end) is int and at <= start < end <= len(text)
+                wrong = f"{where}: the {label} from {shown(start)} to {shown(end)} names nothing"
+                require(
+                    fits and visible(text[start:end]), f"{wrong}, or overlaps another; mend it."
+                )
+                at = end
         yield text, entities
 
 
 def column_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]:
-    """The sentences of columns, their words with spaces between. BIO: an I-label that follows no
-    word of its label begins an entity, as in CoNLL's scorer and in its older files."""
+    """The sentences of columns, their words with spaces between."""
     words: list[str] = []
-    entities: list[Entity] = []
-    before = "O"
+    tags: list[str] = []
     for number, line in enumerate([*lines_of(content), ""], start=1):
-        if not visible(line) or line.startswith("-DOCSTART-"):
-            if words:
-                yield " ".join(words), entities
-            words, entities, before = [], [], "O"
-            continue
-        where = f"{path}, line {number}"
-        cells = columns_of(line.strip(SPACE))
-        mend = "write a word and its tag, with a space or a tab between"
-        require(len(cells) > 1 or not labeled, f"{where}: one column; {mend}.")
-        tag = cells[-1] if labeled else "O"
-        require(TAG.fullmatch(tag), f'{where}: "{tag}" is no tag: use O, B-label or I-label.')
-        start = sum(map(len, words)) + len(words)
-        words.append(unescaped(cells[0]))
-        end = start + len(words[-1])
-        if tag[0] == "I" and before[2:] == tag[2:]:
-            entities[-1] = (entities[-1][0], end, tag[2:])
-        elif tag != "O":
-            entities.append((start, end, tag[2:]))
-        before = tag
+        if visible(line) and not line.startswith("-DOCSTART-"):
+            word, *others = columns_of(line)
+            words.append(unescaped(word))
+            tags.append("".join(others[-1:]) if labeled else "O")
+            wrong = f'{path}, line {number}: "{tags[-1]}" is no tag'
+            mend = "write a word and its tag: O, B-label or I-label, with a space or a tab between"
+            require(TAG.fullmatch(tags[-1]), f"{wrong}; {mend}.")
+        elif words:
+            ends = [*accumulate(words, lambda end, word: end + 1 + len(word), initial=-1)][1:]
+            entities = [
+                (ends[first] - len(words[first]), ends[last], label)
+                for first, last, label in sorted(spans(tags))
+            ]
+            yield " ".join(words), entities
+            words, tags = [], []
+
+
+def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
+    """Entities (first word, last word, label) of a row of tags: O, B-label or I-label.
+
+    As CoNLL's scorer reads it: an I-label without an entity of that label right before it begins
+    one, as in its older files.
+    """
+    entities: list[tuple[int, int, str]] = []
+    for word, tag in enumerate(tags):
+        prefix, _, label = tag.partition("-")
+        if prefix == "I" and entities and entities[-1][1:] == (word - 1, label):
+            entities[-1] = (entities[-1][0], word, label)
+        elif prefix != "O":
+            entities.append((word, word, label))
+    return set(entities)
