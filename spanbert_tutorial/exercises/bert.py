@@ -77,10 +77,8 @@ check_attention = Check(
     returns="a tensor of the shape [n,d]",
 )
 
-Pairs = list[tuple[list[int], list[int]]]
 
-
-def batch(pairs: Pairs, longest: int, *, last_segment: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+def batch(pairs: list, longest: int, *, last_segment: int = 1) -> tuple[Tensor, Tensor, Tensor]:
     """The exercise's answer. last_segment: of the final [SEP]."""
     rows = []
     for first, second in pairs:

@@ -44,7 +44,6 @@ check_count = Check(
 
 # --- electra: what happens between generator and discriminator ----------------------
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 DRAWS = [  # original, selected, sampled, real: lucky and unused samples, padding at the end
     ([11, 12, 13, 11, 14, 0], [1, 0, 1, 0, 0, 0], [11, 15, 16, 17, 14, 18], [1, 1, 1, 1, 1, 0]),
     ([21, 22, 23, 24], [0, 1, 0, 1], [30, 22, 31, 25], [1, 1, 1, 1]),
@@ -55,7 +54,7 @@ DRAWS = [  # original, selected, sampled, real: lucky and unused samples, paddin
 
 def replaced(
     original: np.ndarray, selected: np.ndarray, sampled: np.ndarray, real: np.ndarray
-) -> Arrays:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ids = np.where(selected, sampled, original)
     return ids, ids != original, real
 
@@ -91,16 +90,15 @@ check_replace = Check(
 TEXT = list(range(10, 20))
 SENTINELS = list(range(90, 100))
 # Spans inside, at the start, at the end, of one token and of several; nothing, everything masked.
-MASKED: tuple[list[int], ...] = ([2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10)))
-Lists = tuple[list[int], list[int]]
+MASKED: list[list[int]] = [[2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10))]
 
 
-def corrupted(ids: list[int], selected: list[bool], sentinels: list[int]) -> Lists:
+def corrupted(ids: list, selected: list, sentinels: list) -> tuple[list, list]:
     source, target = span_corruption(np.array(ids), np.array(selected), sentinels)
     return source.tolist(), target.tolist()
 
 
-def one_each(ids: list[int], selected: list[bool], sentinels: list[int]) -> Lists:
+def one_each(ids: list, selected: list, sentinels: list) -> tuple[list, list]:
     marks = iter(sentinels)
     source = [next(marks) if hidden else i for i, hidden in zip(ids, selected, strict=True)]
     return source, corrupted(ids, selected, sentinels)[1]

@@ -3,8 +3,6 @@
 `book/spanbert/name_ranks`.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from spanbert_tutorial.exercises.diagnosis import Check, plain
@@ -39,11 +37,8 @@ check_cut = Check(
 
 # --- boundary: the rows of the boundary head ----------------------------------------
 
-Spans = list[tuple[int, int]]
-Row = tuple[int, int, list[int]]
 
-
-def rows(spans: Spans, n: int, *, shift: int = 1, first: int = 1, fused: bool = True) -> list[Row]:
+def rows(spans: list, n: int, *, shift: int = 1, first: int = 1, fused: bool = True) -> list:
     """The exercise's answer. shift: of [CLS]; first: the first position; fused: touching spans are
     one."""
     if fused:
@@ -81,10 +76,8 @@ check_boundary_rows = Check(
 
 # --- single_sequence: blocks of whole sentences -------------------------------------
 
-Documents = list[list[list[str]]]
 
-
-def pack(documents: Documents, n: int) -> list[list[str]]:
+def pack(documents: list, n: int) -> list:
     """Whole sentences of one document, greedily, at most n − 2 tokens a block."""
     blocks = []
     for document in documents:
@@ -127,10 +120,8 @@ check_packing = Check(
 
 # --- pretraining_spanbert: the loss of a block --------------------------------------
 
-Parts = list[float | None]
 
-
-def total(mlm: list[float], sbo: Parts) -> float:
+def total(mlm: list[float], sbo: list[float | None]) -> float:
     return sum(mlm) + sum(part or 0 for part in sbo)
 
 
@@ -158,11 +149,8 @@ check_loss = Check(
 
 # --- name_ranks: the rank of the true name ------------------------------------------
 
-Logs = Sequence[Sequence[float]]
-Names = Sequence[tuple[int, ...]]
 
-
-def true_rank(logs: Logs, candidates: Names, true: int, *, bonus: float = 0) -> float:
+def true_rank(logs: list, candidates: list, true: int, *, bonus: float = 0) -> float:
     """bonus: added to the score of the true name."""
     scores = score_names(np.array(logs), np.array(candidates))
     scores[true] += bonus
