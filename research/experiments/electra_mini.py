@@ -35,11 +35,12 @@ from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.electra import (
     ElectraConfig,
     ElectraPretraining,
+    electra_flops,
+    mlm_flops,
     replace_tokens,
     sample,
     top_prediction,
 )
-from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 
 # What is trained, and from where: "scratch", or the "start", which is the masked language model
 # from scratch.
