@@ -56,12 +56,12 @@ def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> d
     known: Counter[str] = Counter()
     frequency: Counter[str] = Counter()
     for document in train:
-        entities = {tuple(entity[2:]) for entity in document["entities"]}
-        names = [entity for kind, entity in entities if kind == label]
-        known.update(entity for _, entity in entities)
-        frequency.update(entity[3] for entity in document["entities"] if entity[2] == label)
-        for _, companion in entities:
-            together[companion].update(name for name in names if name != companion)
+        frequency.update(name for *_, kind, name in document["entities"] if kind == label)
+        entities = {(kind, entity) for *_, kind, entity in document["entities"]}
+        names = {entity for kind, entity in entities if kind == label}
+        for _, entity in entities:
+            known[entity] += 1
+            together[entity].update(names - {entity})
     most_frequent = frequency.most_common(1)[0][0]
 
     def guess(context: set[str]) -> str:

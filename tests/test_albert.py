@@ -94,15 +94,6 @@ def test_what_is_shared_is_one_module_and_the_rest_is_not(sharing):
     )
 
 
-def test_sharing_stays_through_a_training_step():
-    encoder = AlbertEncoder(config(sharing="attention")).train()
-    optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2)
-    encoder(random_batch()["input_ids"]).square().sum().backward()
-    optimizer.step()
-    first, *others = (layer.attention.query.weight for layer in encoder.layers)
-    assert all(other is first for other in others)
-
-
 def test_parameters():
     """ALBERT §3.1: V·H against V·E + E·H; Table 1 and 4 by formula. A projection has a bias,
     too."""

@@ -15,11 +15,13 @@ from spanbert_tutorial.relatives.electra import (
     ElectraDiscriminator,
     ElectraGenerator,
     ElectraPretraining,
+    electra_flops,
+    encoder_flops,
+    mlm_flops,
     replace_tokens,
     sample,
     top_prediction,
 )
-from spanbert_tutorial.relatives.electra_flops import electra_flops, encoder_flops, mlm_flops
 
 BOTH = [ElectraDiscriminator, ElectraGenerator]
 
@@ -127,11 +129,11 @@ def test_parameter_counts(name, millions):
 
 
 def test_the_generator_is_narrower_and_as_deep():
-    small = ElectraConfig.base().generator(3)
-    assert (small.hidden_size, small.num_attention_heads, small.intermediate_size) == (256, 4, 1024)
+    small = ElectraConfig.base().generator()
+    assert (small.hidden_size, small.num_attention_heads, small.intermediate_size) == (192, 3, 768)
     assert (small.num_hidden_layers, small.embedding_size) == (12, 768)
-    with pytest.raises(InputError, match="128 cannot be divided by 3"):
-        config().generator(3)
+    with pytest.raises(InputError, match="126 cannot be divided by 4"):
+        config(hidden_size=126).generator()
 
 
 # --- sampling and labels ------------------------------------------------------------

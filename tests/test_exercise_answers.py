@@ -9,8 +9,7 @@ import pytest
 
 from spanbert_tutorial import exercises
 from spanbert_tutorial.bert.sentence_pairs import NOT_NEXT
-from spanbert_tutorial.exercises import masking as corrupting
-from spanbert_tutorial.exercises import sentence_pairs
+from spanbert_tutorial.exercises.bert import DOCUMENTS, diagnose_corrupt, diagnose_pair
 from spanbert_tutorial.exercises.diagnosis import Check
 
 
@@ -40,7 +39,7 @@ TABLES = {
     if isinstance(value, Check)
 }
 CHECKS = {name: check.diagnose for name, check in TABLES.items()}
-CHECKS |= {"corrupt": corrupting.diagnose_corrupt, "pair": sentence_pairs.diagnose_pair}
+CHECKS |= {"corrupt": diagnose_corrupt, "pair": diagnose_pair}
 MISTAKES = [
     (name, mistake, sentence)
     for name, check in TABLES.items()
@@ -55,8 +54,8 @@ def test_the_right_answer_is_correct(name):
 
 
 def test_right_draws_are_correct():
-    assert corrupting.diagnose_corrupt(token_by_token).startswith("Correct: ")
-    assert sentence_pairs.diagnose_pair(pair_by_coin).startswith("Correct: ")
+    assert diagnose_corrupt(token_by_token).startswith("Correct: ")
+    assert diagnose_pair(pair_by_coin).startswith("Correct: ")
 
 
 @pytest.mark.parametrize("name, mistake, sentence", MISTAKES)
@@ -98,7 +97,7 @@ def two_draws(ids, selected, rng, mask_id, random_ids):
     ],
 )
 def test_mistakes_of_corruption(attempt, sentence):
-    assert sentence in corrupting.diagnose_corrupt(attempt)
+    assert sentence in diagnose_corrupt(attempt)
 
 
 def changed_pair(change):
@@ -112,13 +111,11 @@ def changed_pair(change):
         (lambda n, at, stop, a, b, label, after: (a, b, 1 - label, after), "a label is wrong"),
         (
             lambda n, at, stop, a, b, label, after: (
-                (a, [sentence_pairs.DOCUMENTS[n][0]], label, after)
-                if label == NOT_NEXT
-                else (a, b, label, after)
+                (a, [DOCUMENTS[n][0]], label, after) if label == NOT_NEXT else (a, b, label, after)
             ),
             "from the same document",
         ),
     ],
 )
 def test_mistakes_of_pairs(change, sentence):
-    assert sentence in sentence_pairs.diagnose_pair(changed_pair(change))
+    assert sentence in diagnose_pair(changed_pair(change))

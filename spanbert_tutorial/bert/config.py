@@ -17,6 +17,7 @@ PRESETS = {
     "base": (12, 768, 12),
     "large": (24, 1024, 16),
 }
+PRESET_FIELDS = ("num_hidden_layers", "hidden_size", "num_attention_heads", "embedding_size")
 LARGEST = 2**24  # far over any size known; a wild number would build layers for hours
 
 
@@ -25,7 +26,9 @@ class EncoderConfig:
     """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do
     not fit."""
 
-    layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
+    # how transformers stores it, and the named sizes; relatives have their own
+    layout: ClassVar[Layout] = BERT
+    presets: ClassVar[Mapping[str, tuple[int, ...]]] = PRESETS
 
     vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
     hidden_size: int = 768
@@ -76,15 +79,12 @@ class EncoderConfig:
 
     @classmethod
     def preset(cls, name: str, **changes: float) -> Self:
-        """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any
+        """One of the named sizes of `presets` (feed-forward width 4H), with `changes` to any
         field."""
-        known = f"choose one of {', '.join(PRESETS)}"
-        require(name in PRESETS, f"there is no size {shown(name)}: {known}.")
-        layers, width, heads = PRESETS[name]
-        settings: dict[str, Any] = {"num_hidden_layers": layers, "hidden_size": width}
-        settings |= {"num_attention_heads": heads}
-        settings |= {"intermediate_size": 4 * changes.get("hidden_size", width)}
-        return cls(**settings | changes)
+        known = f"choose one of {', '.join(cls.presets)}"
+        require(name in cls.presets, f"there is no size {shown(name)}: {known}.")
+        settings: Any = dict(zip(PRESET_FIELDS, cls.presets[name], strict=False)) | changes
+        return cls(**{"intermediate_size": 4 * settings["hidden_size"]} | settings)
 
     tiny = functools.partialmethod(preset, "tiny")
     mini = functools.partialmethod(preset, "mini")

@@ -1,1 +1,1 @@
-"""Checks for the exercises, one file a chapter. A failed check names the likely mistake."""
+"""Checks for the exercises, one module a part. A failed check names the likely mistake."""

@@ -50,22 +50,14 @@ LAYER = {
     "contract": "ffn_output",
     "feed_forward_norm": "full_layer_layer_norm",
 }
-ONE_VALUE = {k: v for k, v in ONLY_VALUE.items() if k != "hidden_act"}
-ONE_VALUE |= {"inner_group_num": 1, "down_scale_factor": 1}
-ONE_VALUE |= {"gap_size": 0, "net_structure_type": 0}
-ONE_VALUE |= {"num_memory_blocks": 0, "layers_to_keep": []}
-ALBERT = Layout(
-    "albert",
-    (
-        *(pair for pair in NAME_PAIRS if "embeddings." in pair[0]),
-        ("embeddings.project", "encoder.embedding_hidden_mapping_in"),
-        *(
-            (f"layers.{{}}.{k}", f"{GROUP}.{v}")
-            for k, v in LAYER.items()
-        ),
-    ),
-    only_value=ONE_VALUE,
+PAIRS = (
+    *(pair for pair in NAME_PAIRS if "embeddings." in pair[0]),
+    ("embeddings.project", "encoder.embedding_hidden_mapping_in"),
+    *((f"layers.{{}}.{k}", f"{GROUP}.{v}") for k, v in LAYER.items()),
 )
+ONE_VALUE = {k: v for k, v in ONLY_VALUE.items() if k != "hidden_act"}
+ONE_VALUE["inner_group_num"] = 1
+ALBERT = Layout("albert", PAIRS, ONE_VALUE)
 
 
 @dataclass(frozen=True)
@@ -85,11 +77,11 @@ class AlbertConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        allowed_of = {"sharing": SHARING, "hidden_act": tuple(GELUS)}
-        for name, allowed in allowed_of.items():
-            mend = f"choose one of {', '.join(allowed)}"
-            value = getattr(self, name)
-            require(value in allowed, f"{name} is {value!r}: {mend}.")
+        known = {"sharing": SHARING, "hidden_act": tuple(GELUS)}
+        for name, allowed in known.items():
+            value, mend = getattr(self, name), ", ".join(allowed)
+            told = f"{name} is {value!r}: choose one of {mend}."
+            require(value in allowed, told)
 
     @property
     def gelu(self) -> str:
@@ -108,14 +100,13 @@ class AlbertConfig(EncoderConfig):
         is "all", as many groups as layers are "none"; any other number raises InputError."""
         settings = dict(mapping)
         groups = settings.pop("num_hidden_groups", 1)
-        mend = (
-            "this encoder has 1 (all layers share) or as many as layers"
+        require(
+            groups in (1, settings.get("num_hidden_layers")),
+            f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as many as "
+            "layers.",
         )
-        fits = groups in (1, settings.get("num_hidden_layers"))
-        require(fits, f"num_hidden_groups is {groups!r}: {mend}.")
-        return super().from_dict(
-            {"sharing": "all" if groups == 1 else "none", **settings}
-        )
+        sharing = "all" if groups == 1 else "none"
+        return super().from_dict({"sharing": sharing, **settings})
 
 
 class FactorizedEmbeddings(Embeddings):

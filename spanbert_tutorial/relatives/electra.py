@@ -2,15 +2,14 @@
 
 Chapter: `book/relatives/electra`. Both are encoders of `bert` with a head; embeddings may be
 narrower than the layers. The same weights give the same numbers as transformers' Electra models
-(tested). What a step of training costs: `electra_flops`. Source: ELECTRA §2 and §3. Shapes: B
-batch, n sequence, H hidden, E width of the embeddings, V vocabulary, t masked tokens.
+(tested). Source: ELECTRA §2 and §3. Shapes: B batch, n sequence, H hidden, E width of the
+embeddings, V vocabulary, t masked tokens.
 """
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -44,12 +43,6 @@ SIZES = {
     "base": (12, 768, 12, 768),
     "large": (24, 1024, 16, 1024),
 }
-SIZE_FIELDS = (
-    "num_hidden_layers",
-    "hidden_size",
-    "num_attention_heads",
-    "embedding_size",
-)
 
 RTD, FOUND = "replaced_token_head", "discriminator_predictions"
 MLM, MADE = "masked_language_model", "generator_predictions"
@@ -63,13 +56,7 @@ PAIRS = (
     (f"{MLM}.embedding_weight", "generator_lm_head.weight"),
     (f"{MLM}.bias", "generator_lm_head.bias"),
 )
-THEIRS = (
-    FOUND,
-    MADE,
-    "generator_lm_head",
-)  # first names of the heads' weights
 ELECTRA = Layout("electra", PAIRS)
-WORDS = "embeddings.word_embeddings.weight"
 Batch = dict[str, Tensor]  # as from `PretrainingData`
 
 
@@ -78,39 +65,22 @@ class ElectraConfig(EncoderConfig):
     """Sizes of a generator or a discriminator, named as in transformers. embedding_size: E."""
 
     layout: ClassVar[Layout] = ELECTRA
+    presets: ClassVar[Mapping[str, tuple[int, ...]]] = SIZES
 
     vocab_size: int = 30_522  # BERT's uncased vocabulary, which the released models use
     embedding_size: int = 128
 
-    @classmethod
-    def preset(cls, name: str, **changes: float) -> Self:
-        """One of the named sizes of SIZES (feed-forward width 4H), with `changes` to any field."""
-        sizes = zip(SIZE_FIELDS, SIZES.get(name, ()), strict=False)
-        return super().preset(name, **dict(sizes) | changes)
-
-    tiny = functools.partialmethod(preset, "tiny")
-    mini = functools.partialmethod(preset, "mini")
-    small = functools.partialmethod(preset, "small")
-    base = functools.partialmethod(preset, "base")
-    large = functools.partialmethod(preset, "large")
-
-    def generator(self, divisor: int = 4) -> Self:
-        """The config of a generator that fits this discriminator.
-
-        H, heads and feed-forward width are divided; layers and embeddings stay. ELECTRA §3.2: a
-        quarter to a half works best."""
+    def generator(self) -> Self:
+        """The config of a generator that fits this discriminator: a quarter as wide, with as many
+        layers and the same embeddings. ELECTRA §3.2: a quarter to a half works best."""
         H = self.hidden_size
-        wrong = f"hidden_size {H} cannot be divided by {divisor}"
-        require(
-            divisor > 0 and H % divisor == 0, f"{wrong}: give another."
-        )
+        wrong = f"hidden_size {H} cannot be divided by 4"
+        require(H % 4 == 0, f"{wrong}: give another.")
         return replace(
             self,
-            hidden_size=H // divisor,
-            num_attention_heads=max(
-                1, self.num_attention_heads // divisor
-            ),
-            intermediate_size=max(1, self.intermediate_size // divisor),
+            hidden_size=H // 4,
+            num_attention_heads=max(1, self.num_attention_heads // 4),
+            intermediate_size=max(1, self.intermediate_size // 4),
         )
 
 
@@ -132,12 +102,9 @@ class ElectraEncoder(BertEncoder):
     ) -> None:
         nn.Module.__init__(self)
         self.config = config
-        E, H = config.embedding_size, config.hidden_size
-        self.embeddings = (
-            Embeddings(config, E)
-            if E == H
-            else FactorizedEmbeddings(cast(Any, config))
-        )
+        same = config.embedding_size == config.hidden_size
+        kind: Any = Embeddings if same else FactorizedEmbeddings
+        self.embeddings = kind(config)
         self.layers = nn.ModuleList(
             Layer(config) for _ in range(config.num_hidden_layers)
         )
@@ -161,10 +128,8 @@ class ElectraEncoder(BertEncoder):
         model = getattr(transformers, self.with_heads)(config)
         model = model.to(self.embeddings.word_embeddings.weight)
         state = to_huggingface_names(self.state_dict(), layout=ELECTRA)
-        for name in [*state]:
-            if not name.startswith(THEIRS):
-                state[f"electra.{name}"] = state.pop(name)
-        model.load_state_dict(state)
+        for part in (model.electra, model):  # each takes its own
+            part.load_state_dict(state, strict=False)
         return model.eval() if with_head else model.electra.eval()
 
 
@@ -215,7 +180,7 @@ class ElectraGenerator(ElectraEncoder):
         cls, model_or_path: nn.Module | str | Path
     ) -> tuple[dict, dict[str, Tensor], str]:
         config, state, source = super()._read(model_or_path)
-        name = f"electra.{WORDS}"
+        name = "electra.embeddings.word_embeddings.weight"
         if name in state:  # tied: a file has the table only once
             state["generator_lm_head.weight"] = state[name]
         return config, state, source
@@ -233,12 +198,11 @@ class ElectraGenerator(ElectraEncoder):
     def share_embeddings(self, embeddings: Embeddings) -> None:
         """From now on the tables, their LayerNorm and the head's decoder are those of `embeddings`
         (same E)."""
-        words = embeddings.word_embeddings
-        self.embeddings.word_embeddings = words
-        for name in ("position_embeddings", "token_type_embeddings"):
-            setattr(self.embeddings, name, getattr(embeddings, name))
-        self.embeddings.layer_norm = embeddings.layer_norm
-        self.masked_language_model.embedding_weight = words.weight
+        for name, part in embeddings.named_children():
+            if name != "project":  # from E to each one's own H
+                setattr(self.embeddings, name, part)
+        words = embeddings.word_embeddings.weight
+        self.masked_language_model.embedding_weight = words
 
 
 # --- training both together ---------------------------------------------------------
@@ -342,3 +306,43 @@ def every_token_loss(
     return F.binary_cross_entropy_with_logits(
         scores[tokens].float(), replaced[tokens].float()
     )
+
+
+# --- what a step of training costs --------------------------------------------------
+
+# Counted are the multiplications and additions of the matrix products: a product of [a,b] with
+# [b,c] takes abc of each. Softmax, GELU, LayerNorm and look-ups are left out.
+TRAINING = 3  # a product has two gradients, products of its size
+
+
+def encoder_flops(config: EncoderConfig, n: int) -> int:
+    """Of one forward pass over n tokens.
+
+    Each token meets n others in the attention, twice: QKᵀ, and the mixture of the values."""
+    H = config.hidden_size
+    E = getattr(config, "embedding_size", H)
+    layer = 4 * H * H + 2 * H * config.intermediate_size + 2 * n * H
+    project = 0 if E == H else E * H
+    return 2 * n * (config.num_hidden_layers * layer + project)
+
+
+def mlm_flops(config: EncoderConfig, n: int, t: int) -> int:
+    """Of one training step on a sequence with t masked tokens.
+
+    The MLM head works at these alone: H×E, then E×V."""
+    H = config.hidden_size
+    E = getattr(config, "embedding_size", H)
+    head = 2 * t * E * (H + config.vocab_size)
+    return TRAINING * (encoder_flops(config, n) + head)
+
+
+def electra_flops(
+    config: ElectraConfig, n: int, t: int
+) -> dict[str, int]:
+    """The same for ELECTRA; its second head works at all tokens."""
+    H = config.hidden_size
+    head = 2 * n * H * (H + 1)
+    return {
+        "generator": mlm_flops(config.generator(), n, t),
+        "discriminator": TRAINING * (encoder_flops(config, n) + head),
+    }

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -27,7 +27,12 @@ from spanbert_tutorial.bert.encoder import (
 )
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.masking import check_generator
-from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout
+from spanbert_tutorial.bert.weights import (
+    NAME_PAIRS,
+    Layout,
+    from_huggingface_names,
+    load_weights,
+)
 from spanbert_tutorial.errors import require, shown
 
 QUESTION = "[QUESTION]"
@@ -236,17 +241,21 @@ def selection_loss(
 
 # --- the model ----------------------------------------------------------------------
 
-HEAD_NAMES = {
-    "query_start": "query_start_transform",
-    "query_end": "query_end_transform",
-    "key_start": "start_transform",
-    "key_end": "end_transform",
-    "start": "start_classifier",
-    "end": "end_classifier",
-    "0": "dense",
-    "2": "LayerNorm",
-}
+QASS = "splinter_qass"
+HEAD_PAIRS = (
+    ("query_start.0", f"{QASS}.query_start_transform.dense"),
+    ("query_start.2", f"{QASS}.query_start_transform.LayerNorm"),
+    ("query_end.0", f"{QASS}.query_end_transform.dense"),
+    ("query_end.2", f"{QASS}.query_end_transform.LayerNorm"),
+    ("key_start.0", f"{QASS}.start_transform.dense"),
+    ("key_start.2", f"{QASS}.start_transform.LayerNorm"),
+    ("key_end.0", f"{QASS}.end_transform.dense"),
+    ("key_end.2", f"{QASS}.end_transform.LayerNorm"),
+    ("start", f"{QASS}.start_classifier"),
+    ("end", f"{QASS}.end_classifier"),
+)
 SPLINTER = Layout("splinter", NAME_PAIRS)
+HEAD = Layout("splinter", HEAD_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -277,9 +286,10 @@ class Splinter(nn.Module):
         positions: Tensor,
         attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        mask = attention_mask
-        hidden_states = self.encoder(input_ids, attention_mask=mask)
-        return self.head(hidden_states, positions, mask)
+        hidden_states = self.encoder(
+            input_ids, attention_mask=attention_mask
+        )
+        return self.head(hidden_states, positions, attention_mask)
 
     @classmethod
     def from_huggingface(
@@ -293,22 +303,10 @@ class Splinter(nn.Module):
         model = cls(encoder).eval()
         # its float type
         model.head.to(encoder.embeddings.word_embeddings.weight)
-        if not any(
-            name.startswith("splinter_qass.") for name in others
-        ):
-            told = f"{source} has no splinter_qass: the head starts untrained."
+        found, _ = from_huggingface_names(others, HEAD)
+        if found:
+            load_weights(model.head, found, source, HEAD)
+        else:
+            told = f"{source} has no {QASS}: the head starts untrained."
             warnings.warn(told, stacklevel=2)
-            return model
-        for name, weight in model.head.named_parameters():
-            parts = [
-                HEAD_NAMES.get(part, part) for part in name.split(".")
-            ]
-            there = ".".join(["splinter_qass", *parts])
-            found: Any = others.get(there)
-            require(
-                found is not None and found.shape == weight.shape,
-                f"{source} lacks the weight {there} of the shape {tuple(weight.shape)}: take a "
-                "complete SPLINTER checkpoint.",
-            )
-            weight.data.copy_(found)
         return model
