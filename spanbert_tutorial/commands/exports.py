@@ -154,7 +154,7 @@ class Graph(nn.Module):
         logits = model.masked_language_model(hidden)
         if not rows:
             return hidden, logits
-        targets = BoundaryTargets(*rows, labels=rows[0])  # logits need no labels
+        targets = BoundaryTargets._make((*rows, rows[0]))  # logits need no labels
         return hidden, logits, model.boundary(hidden, targets)
 
 
