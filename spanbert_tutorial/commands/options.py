@@ -28,7 +28,7 @@ HELP = {
     "else tiny)",
     "objective": "training objective: mlm, mlm+nsp, mlm-wholeword, span, span+sbo (default), mix "
     "(mlm and span+sbo in turn) or another row of the tables in objectives.py",
-    "preset": "settings: small, spanbert or another preset of the task (default: by model size)",
+    "preset": "settings of the training (default: small or spanbert, by model size)",
     "steps": "number of optimizer steps",
     "epochs": "passes over the data",
     "batch-size": "full-length inputs per batch; a batch of shorter ones may hold more",

@@ -20,6 +20,7 @@ from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
 from spanbert_tutorial.commands.options import add, with_options
 from spanbert_tutorial.commands.previews import why_unknown
 from spanbert_tutorial.commands.run_state import (
+    TEXT_FACTS,
     encoded_text,
     kept_when_stopped,
     open_state,
@@ -98,7 +99,8 @@ def pretrain(options: argparse.Namespace) -> None:
     with kept_when_stopped(state):
         text = encoded_text(options, state / "text")
         model = start(options, run, text)
-        keeper = snapshots_of(state, asdict(run) | checksums(state / "text"), model)
+        facts = asdict(run) | {"text": checksum(state / "text" / TEXT_FACTS)}
+        keeper = snapshots_of(state, facts, model)
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
@@ -220,12 +222,6 @@ def peak_memory() -> str:
     unit = 2**30 if sys.platform == "darwin" else 2**20
     gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     return f"; with activations, libraries and text this process took {gib:.2f} GiB"
-
-
-def checksums(folder: Path) -> dict[str, str]:
-    """Of the files of an encoded text."""
-    files = [folder / "tokenizer.json", *sorted(folder.glob("*/*.npy"))]
-    return {str(file.relative_to(folder)): checksum(file) for file in files}
 
 
 def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> list[str]:
