@@ -33,22 +33,21 @@ HEADS = ("encoder.", "masked_language_model.", "boundary.", "boundaries.")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    web = "Write a script with 8-bit weights. A page that loads it together with "
-    web += "book_assets/model.js can run the model."
-    onnx = "Write an ONNX file of the encoder with its heads. "
-    onnx += "Needs the packages onnx and onnxscript."
-    for kind, told, description in (
-        ("web", "a script with the model for a web page", web),
-        ("onnx", "a file for ONNX Runtime", onnx),
-    ):
-        options = kinds.add_parser(kind, help=told, description=description)
+    does = "Write a script with 8-bit weights. A page that loads it together with "
+    does += "book_assets/model.js can run the model."
+    told = "a script with the model for a web page"
+    web = kinds.add_parser("web", help=told, description=does)
+    does = (
+        "Write an ONNX file of the encoder with its heads. Needs the packages onnx and onnxscript."
+    )
+    onnx = kinds.add_parser("onnx", help="a file for ONNX Runtime", description=does)
+    for options in (web, onnx):
         source = "a model from pretrain or finetune squad: a folder or a hub name"
         options.add_argument("checkpoint", metavar="CHECKPOINT", help=source)
         add(options, "output", required=True, help="new file to write")
-        if kind == "web":
-            add(options, "float", dest="exact")
-            above = "of a model that answers: no answer if null score − score is above this"
-            add(options, "threshold", default=None, help=above)
+    add(web, "float", dest="exact")
+    above = "of a model that answers: no answer if null score − score is above this"
+    add(web, "threshold", default=None, help=above)
 
 
 def export(options: argparse.Namespace) -> None:

@@ -65,7 +65,6 @@ class Task(NamedTuple):
     summary: Callable[[Any], str] | None = None
     preview: Callable[..., tuple[list[str], str]] | None = None
     rows: Any = None
-    plain: str = ""  # what --data also takes to predict
     settings: Sequence[str] = ()
     scoring: Sequence[str] = ()
     predicting: Sequence[str] = ()
@@ -81,7 +80,7 @@ TASKS = {
         "questions about texts, with and without an answer",
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
-        "train to fine-tune, otherwise validation)",
+        "train to fine-tune, otherwise validation); to predict also a plain .txt with --question",
         lambda *sources, **how: read_several(sources, **how),
         qa.QuestionAnswerer,
         qa.fine_tune,
@@ -89,7 +88,6 @@ TASKS = {
         summary=previews.questions_summary,
         preview=previews.question_preview,
         rows=rows.answers,
-        plain=", or a plain .txt with --question",
         settings=("doc-stride", "max-answer-length", "answers-only"),
         scoring=("tune-on", "characters", "max-answer-length"),
         predicting=("question", "threshold", "n-best", "max-answer-length"),
@@ -101,7 +99,8 @@ TASKS = {
     "coreference": Task(
         "mentions of the same thing in a document",
         "document",
-        "files in the CoNLL format (also .xz, .gz), folders and archives of such files",
+        "files in the CoNLL format (also .xz, .gz), folders and archives of such files; to predict "
+        "also a plain .txt",
         coreference.read,
         coreference.CoreferenceResolver,
         coreference.fine_tune,
@@ -110,13 +109,13 @@ TASKS = {
         previews.documents_summary,
         previews.document_preview,
         rows.clusters,
-        ", or a plain .txt",
         settings=("task-learning-rate",),
     ),
     "relations": Task(
         "the relation between two marked names",
         "example",
-        "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz",
+        "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz; to "
+        "predict also a .txt with a marked sentence a line",
         relation_files.read,
         relations.RelationExtractor,
         relations.fine_tune,
@@ -125,13 +124,12 @@ TASKS = {
         previews.relations_summary,
         previews.relation_preview,
         rows.relations,
-        "; a .txt may also hold a marked sentence a line",
     ),
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE",
         "example",
         "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
-        "train)",
+        "train); to predict also a .txt with a sentence a line, or two with a tab between",
         sentence_tasks.read,
         sentence_tasks.SentencePredictor,
         sentence_tasks.fine_tune,
@@ -140,13 +138,13 @@ TASKS = {
         previews.sentences_summary,
         previews.sentence_preview,
         rows.sentences,
-        "; a .txt may also hold a sentence a line, or two with a tab between",
         reading=("subtask",),
     ),
     "tagging": Task(
         "named things in a text",
         "text",
-        "files in the columns of CoNLL-2003, or .jsonl with text and entities (also .xz, .gz)",
+        "files in the columns of CoNLL-2003, or .jsonl with text and entities (also .xz, .gz); to "
+        "predict also a plain .txt",
         tagging.read,
         tagging.Tagger,
         tagging.fine_tune,
@@ -155,7 +153,6 @@ TASKS = {
         previews.tagging_summary,
         previews.tagging_preview,
         rows.entities,
-        ", or a plain .txt",
     ),
 }
 
@@ -167,11 +164,12 @@ def add_tasks(
     parser: argparse.ArgumentParser, does: str, names: Iterable[str]
 ) -> Iterator[tuple[Task, argparse.ArgumentParser]]:
     """The tasks as commands below a command, which `does` something, for the help: each task and
-    its parser, which has the options for its vocabulary and for reading its files."""
+    its parser, which has the options for its files and its vocabulary."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name in names:
         task = TASKS[name]
         options = tasks.add_parser(name, help=task.help, description=f"{does}: {task.help}.")
+        add(options, "data", nargs="+", required=True, help=task.data)
         add(options, *task.reading, required=True)
         add(options, "vocabulary", help="its vocabulary, if it is not in that folder")
         yield task, options
@@ -180,7 +178,6 @@ def add_tasks(
 def finetune_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `finetune TASK`; the `PRESETS` of the task fill in what is not given."""
     for task, options in add_tasks(parser, "Fine-tune a checkpoint", TASKS):
-        add(options, "data", nargs="+", required=True, help=task.data)
         add(options, "init-from", required=True)
         add(options, "output", required=True, help="folder of the fine-tuned model")
         add(options, "preset", choices=task.presets)
@@ -191,7 +188,6 @@ def finetune_options(parser: argparse.ArgumentParser) -> None:
 def evaluate_options(parser: argparse.ArgumentParser) -> None:
     for task, options in add_tasks(parser, "Score a fine-tuned model", TASKS):
         add(options, "model", required=True)
-        add(options, "data", nargs="+", required=True, help=task.data)
         add(options, *task.scoring)
         add(options, "output", required=True, help="new folder for predictions and scores (.json)")
 
@@ -201,7 +197,6 @@ def predict_options(parser: argparse.ArgumentParser) -> None:
     names = [name for name, task in TASKS.items() if task.rows]
     for task, options in add_tasks(parser, does, names):
         add(options, "model", required=True)
-        add(options, "data", nargs="+", required=True, help=f"{task.data}{task.plain}")
         add(options, *task.predicting)
         add(options, "output", required=True, help="file, a line of JSON for each example")
 
