@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-# public name → the module that defines it
+# public name → the module that defines it, or that it is
 _HOMES = {
     "WordPiece": "bert.wordpiece",
     "EncoderConfig": "bert.config",
@@ -37,22 +37,19 @@ _HOMES = {
     "RobertaEncoder": "relatives.roberta",
     "ElectraDiscriminator": "relatives.electra",
     "Splinter": "relatives.splinter",
+    "squad": "tasks.squad",
+    "coreference_scores": "tasks.coreference_scores",
 }
-# public modules → where they are
-_MODULES = {"squad": "tasks.squad", "coreference_scores": "tasks.coreference_scores"}
 
-__all__ = [*_HOMES, *_MODULES]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """A public name, imported now. Python asks only for names that are not there yet."""
-    if name in _HOMES:
-        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    elif name in _MODULES:
-        found = import_module(f"{__name__}.{_MODULES[name]}")
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
+    module = import_module(f"{__name__}.{_HOMES[name]}")
+    globals()[name] = found = getattr(module, name, module)
     return found
 
 

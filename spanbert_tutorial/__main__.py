@@ -12,52 +12,36 @@ import traceback
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-from spanbert_tutorial.commands import limits
 from spanbert_tutorial.errors import InputError, one_line
 
 TRACEBACK = "--traceback"  # accepted anywhere
 
 
-class Command(NamedTuple):
-    """A command: its help text, its module in `commands/`, which takes seconds to import, and the
-    function there that runs it; `add_NAME_options`, or else `add_options`, adds its options."""
-
-    help: str
-    module: str
-    function: str
-
-
+# command → its module in `commands/`, which takes seconds to import, and its help. The module has a
+# function of the command's name that runs it; NAME_options, or else add_options, adds its options.
 COMMANDS = {
-    "inspect": Command(
+    "inspect": (
+        "inspect_text",
         "look at data before training: at a text (tokens, how many are unknown, the loss of "
         "baselines without context) or at the files of a task",
-        "inspect_text",
-        "inspect_data",
     ),
-    "pretrain": Command(
-        "pre-train a model; without options, a tiny SpanBERT on the almanac", "pretrain", "pretrain"
-    ),
-    "finetune": Command(
-        "fine-tune a checkpoint on a task; finetune --help lists the tasks", "tasks", "finetune"
-    ),
-    "evaluate": Command("score a fine-tuned model on a task", "tasks", "evaluate"),
-    "predict": Command(
+    "pretrain": ("pretrain", "pre-train a model; without options, a tiny SpanBERT on the almanac"),
+    "finetune": ("tasks", "fine-tune a checkpoint on a task; finetune --help lists the tasks"),
+    "evaluate": ("tasks", "score a fine-tuned model on a task"),
+    "predict": (
+        "tasks",
         "predict for labeled or unlabeled files or plain text; predict --help lists the tasks",
-        "predict",
-        "predict",
     ),
-    "answer": Command("answer a question about a text file", "squad", "answer"),
-    "make-questions": Command(
-        "generate questions from text with hand-written rules, to fine-tune on first",
+    "answer": ("squad", "answer a question about a text file"),
+    "make-questions": (
         "squad",
-        "make_questions",
+        "generate questions from text with hand-written rules, to fine-tune on first",
     ),
-    "export": Command(
-        "write a model for a web page or for ONNX; export KIND --help lists the options",
+    "export": (
         "exports",
-        "export",
+        "write a model for a web page or for ONNX; export KIND --help lists the options",
     ),
 }
 
@@ -67,13 +51,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}: see {self.prog} --help.")
-
-    def parse_args(self, *given: Any, **more: Any) -> Any:
-        options = super().parse_args(*given, **more)
-        for name, value in vars(options).items():
-            if value == []:  # what argparse makes of `--x=--`
-                self.error(f"argument --{name.replace('_', '-')}: expected one argument")
-        return options
 
 
 def program() -> str:
@@ -93,14 +70,14 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
         "with the trace of where in the code it arose.",
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        description = f"{command.help[0].upper()}{command.help[1:]}."
-        options = commands.add_parser(name, help=command.help, description=description)
+    for name, (module_name, does) in COMMANDS.items():
+        options = commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
         if chosen in (None, name):
-            module = import_module(f"spanbert_tutorial.commands.{command.module}")
-            own = f"add_{command.function}_options"
+            module = import_module(f"spanbert_tutorial.commands.{module_name}")
+            function = name.replace("-", "_")
+            own = f"{function}_options"
             getattr(module, own if hasattr(module, own) else "add_options")(options)
-            options.set_defaults(run=getattr(module, command.function))
+            options.set_defaults(run=getattr(module, function))
     return top
 
 
@@ -116,12 +93,11 @@ def main(arguments: list[str] | None = None) -> int:
     words = [word for word in given if word != TRACEBACK]
     try:
         options = parser(words[0] if words else "").parse_args(words)
-        limits.check(vars(options))
         options.run(options)
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
     except KeyboardInterrupt as stop:
-        how = "continue with the same command and --resume"
-        print(f"{stop}: {how}." if str(stop) else "Stopped.", file=sys.stderr)
+        said = ": ".join([str(stop) or "Stopped", *getattr(stop, "__notes__", ())])
+        print(f"{said}.", file=sys.stderr)
         return 130
     except Exception as error:
         if TRACEBACK in given:
@@ -140,7 +116,7 @@ def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def described(error: Exception) -> tuple[str, int]:
     """What went wrong and how to mend it, in one sentence, and the exit code."""
     if isinstance(error, InputError):
-        return str(error), 2
+        return str(error) + "".join(f" Then {n}." for n in getattr(error, "__notes__", ())), 2
     if isinstance(error, OSError):
         name = error.filename
         where = f" at {os.fsdecode(name)}" if isinstance(name, str | bytes) else ""

@@ -89,7 +89,7 @@ def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
         (f"{corpus} --output {tmp_path}/taken", "exists already"),
         (f"{corpus} --output {tmp_path}/file/below", "cannot be written"),
         (f"{corpus} --output {new} --objective sbo", 'objective "sbo" is unknown'),
-        (f"{corpus} --output {new} --steps 0", "--steps is 0"),
+        (f"{corpus} --output {new} --steps 0", "--steps: 0 is not between 1 and 999,999,999"),
         (f"{corpus} --output {new} --max-length 600 --vocab-size 80", "600"),
     ]
     for arguments, expected in cases:

@@ -101,7 +101,7 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     # as long as before
     (corpus / "texts.jsonl").write_text(text.replace("boat", "coat"), encoding="utf-8")
     code, _, err = run(capsys, *given, "--resume")
-    assert code == 2 and "changed: content" in err
+    assert code == 2 and "started with a different text" in err
     (corpus / "texts.jsonl").write_text(text, encoding="utf-8")
     (corpus / "notes.md").write_text("no text of the corpus")
     with monkeypatch.context() as patch:
@@ -109,9 +109,11 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
         code, _, err = run(capsys, *given, "--resume")
     assert code == 2
     assert "No space left" in err
-    assert "continue with --resume" in err
+    assert "Then continue with the same command and --resume." in err
     assert not made.exists()
-    assert run(capsys, *given, "--resume")[0] == 0 and made.is_dir()
+    moved = corpus.rename(tmp_path / "moved")  # the same text in another place
+    given = f"pretrain --corpus {moved} --output {made}", *SMALL, "--resume"
+    assert run(capsys, *given)[0] == 0 and made.is_dir()
     assert not (tmp_path / "made.training").exists()
 
 

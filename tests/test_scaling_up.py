@@ -9,7 +9,6 @@ import pytest
 from environment import ROOT
 from notebooks import read
 from spanbert_tutorial.__main__ import parser
-from spanbert_tutorial.commands import limits
 
 PAGE = read(ROOT / "book" / "workshop" / "engine.ipynb")
 FENCE = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -25,5 +24,4 @@ def test_the_program_knows_the_command(line):
         r"python|torchrun --nproc_per_node 8|accelerate launch --multi_gpu --num_processes 8",
         launcher,
     )
-    options = parser().parse_args(shlex.split(given))
-    limits.check(vars(options))
+    parser().parse_args(shlex.split(given))

@@ -16,7 +16,6 @@ from safetensors import SafetensorError
 from toys import Breaking, Toy, batches_of, data_of, model_of, same_weights, toy_batches
 
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.commands.run_state import TEXT_FACTS, check_same_text
 from spanbert_tutorial.engine import history as histories
 from spanbert_tutorial.engine import snapshots
 from spanbert_tutorial.engine.history import History
@@ -142,14 +141,6 @@ def test_metrics_of_other_things_are_refused(tmp_path, line):
     (tmp_path / "metrics.jsonl").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="the metrics .* cannot be used"):
         Metrics(tmp_path / "metrics.jsonl").lines_before(3)
-
-
-@pytest.mark.parametrize("content", ["[" * 200_000, "7", ""])
-def test_facts_of_the_text_of_other_kinds_are_another_text(tmp_path, content):
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / TEXT_FACTS).write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="started with a different text"):
-        check_same_text(tmp_path / "text", {"corpus": "a.txt", "content": "a"})
 
 
 def test_a_snapshot_does_not_grow_with_the_run_and_stores_shared_weights_once(tmp_path):

@@ -90,7 +90,7 @@ def link(name: str) -> str:
 
 def public_names() -> str:
     """The list of the names that `import spanbert_tutorial` gives, each with its module."""
-    homes = spanbert_tutorial._HOMES | spanbert_tutorial._MODULES
+    homes = spanbert_tutorial._HOMES
     return "\n".join(f"- `{name}`: {link(homes[name])}" for name in spanbert_tutorial.__all__)
 
 

@@ -10,45 +10,44 @@ import base64
 import json
 import logging
 import warnings
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.commands.options import add
 from spanbert_tutorial.engine.files import whole_file, write_text
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.spanbert.boundary import BoundaryTargets, SpanBoundaryObjective
+from spanbert_tutorial.spanbert.boundary import BoundaryTargets
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 
 # the parts of a model that the page runs
 HEADS = ("encoder.", "masked_language_model.", "boundary.", "boundaries.")
-SIZES: tuple[str, ...] = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-SIZES += ("intermediate_size", "max_position_embeddings", "layer_norm_eps")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for kind, told, description in (
-        ("web", "a script with the model for a web page", "Write a script with 8-bit weights. A "
-         "page that loads it together with book_assets/model.js can run the model."),
-        ("onnx", "a file for ONNX Runtime", "Write an ONNX file of the encoder with its heads. "
-         "Needs the packages onnx and onnxscript."),
-    ):  # fmt: skip
-        add = kinds.add_parser(kind, help=told, description=description).add_argument
+    does = "Write a script with 8-bit weights. A page that loads it together with "
+    does += "book_assets/model.js can run the model."
+    told = "a script with the model for a web page"
+    web = kinds.add_parser("web", help=told, description=does)
+    does = (
+        "Write an ONNX file of the encoder with its heads. Needs the packages onnx and onnxscript."
+    )
+    onnx = kinds.add_parser("onnx", help="a file for ONNX Runtime", description=does)
+    for options in (web, onnx):
         source = "a model from pretrain or finetune squad: a folder or a hub name"
-        add("checkpoint", metavar="CHECKPOINT", help=source)
-        add("--output", required=True, metavar="FILE", help="new file to write")
-        if kind == "web":
-            exact = "32-bit weights, the same numbers as in PyTorch, in a file four times as large"
-            add("--float", action="store_true", dest="exact", help=exact)
-            above = "for question answering: give no answer if null score − score is above this"
-            add("--threshold", type=float, metavar="ODDS", help=above)
+        options.add_argument("checkpoint", metavar="CHECKPOINT", help=source)
+        add(options, "output", required=True, help="new file to write")
+    add(web, "float", dest="exact")
+    above = "of a model that answers: no answer if null score − score is above this"
+    add(web, "threshold", default=None, help=above)
 
 
 def export(options: argparse.Namespace) -> None:
@@ -79,13 +78,6 @@ def open_model(
 # --- for a web page -----------------------------------------------------------------
 
 
-def to_bytes(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """A matrix quantized to whole numbers from −127 to 127, int8 [rows,columns], with a scale for
-    each row, float32 [rows]. Number times scale is off by half a scale at most."""
-    scale = weight.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
-    return (weight / scale[:, None]).round().to(torch.int8), scale
-
-
 def text_of(tensor: Tensor) -> str:
     """The bytes of a tensor in base64, little-endian."""
     array = tensor.detach().contiguous().numpy()
@@ -94,12 +86,15 @@ def text_of(tensor: Tensor) -> str:
 
 
 def tensor_entry(weight: Tensor, exact: bool) -> dict:
-    """A tensor as JSON: shape and data, for an 8-bit matrix also scales. Vectors stay float32."""
-    shape = list(weight.shape)
-    if exact or weight.dim() < 2:
-        return {"shape": shape, "data": text_of(weight)}
-    quantized, scale = to_bytes(weight)
-    return {"shape": shape, "scale": text_of(scale), "data": text_of(quantized)}
+    """A tensor as JSON: shape and data. Vectors are float32. Unless exact, matrices are whole
+    numbers from −127 to 127, int8 [rows,columns], with a `scale` for each row, float32 [rows]:
+    number times scale is off by half a scale at most."""
+    entry: dict[str, Any] = {"shape": list(weight.shape)}
+    if weight.dim() == 2 and not exact:
+        scale = weight.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+        weight = (weight / scale[:, None]).round().to(torch.int8)
+        entry["scale"] = text_of(scale)
+    return entry | {"data": text_of(weight)}
 
 
 def web_script(
@@ -117,7 +112,6 @@ def web_script(
     answers = isinstance(model, QuestionAnsweringModel)
     unasked = threshold is None or answers
     require(unasked, f"{source} does not answer questions: leave out --threshold.")
-    config = {size: getattr(model.encoder.config, size) for size in SIZES} | {"length": max_length}
     weights = {
         name: weight.float()
         for name, weight in model.state_dict().items()
@@ -125,7 +119,7 @@ def web_script(
     }
     content = {
         "kind": "question_answering" if answers else "pretraining",
-        "config": config,
+        "config": asdict(model.encoder.config) | {"length": max_length},
         **({} if threshold is None else {"threshold": threshold}),
         "vocabulary": wordpiece.vocabulary,
         "tensors": {name: tensor_entry(weight, exact) for name, weight in weights.items()},
@@ -141,34 +135,26 @@ def web_script(
 class Graph(nn.Module):
     """A model as one function of tensors."""
 
-    def __init__(self, model: nn.Module, compute: Callable[..., tuple[Tensor, ...]]):
+    def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        self.model, self.compute = model, compute
+        self.model: Any = model
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        return self.compute(self.model, *inputs)
-
-
-def fill(
-    model: PretrainingModel, input_ids: Tensor, types: Tensor, mask: Tensor, *rows: Tensor
-) -> tuple[Tensor, ...]:
-    """Hidden states [B,n,H], logits [B,n,V] of the masked language model head and, if there is a
-    boundary head, its logits [t,V]. rows: the columns of `BoundaryTargets` but for the labels."""
-    hidden = model.encoder(input_ids, token_type_ids=types, attention_mask=mask)
-    logits = model.masked_language_model(hidden)
-    if not rows:
-        return hidden, logits
-    boundary = cast(SpanBoundaryObjective, model.boundary)
-    targets = BoundaryTargets._make((*rows, rows[0]))  # logits need no labels
-    return hidden, logits, boundary(hidden, targets)
-
-
-def point(
-    model: QuestionAnsweringModel, input_ids: Tensor, types: Tensor, mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Start and end scores [B,n], minus infinity at padding."""
-    batch = {"input_ids": input_ids, "token_type_ids": types, "attention_mask": mask.bool()}
-    return model.scores(batch)
+        """Of a model that answers, start and end scores [B,n], minus infinity at padding; of a
+        pre-trained one, hidden states [B,n,H], logits [B,n,V] of the masked language model head and,
+        if there is a boundary head, its logits [t,V]. inputs: ids, types and mask [B,n]; then for
+        that head the columns of `BoundaryTargets` but for the labels."""
+        model = self.model
+        input_ids, types, mask, *rows = inputs
+        if isinstance(model, QuestionAnsweringModel):
+            batch = {"input_ids": input_ids, "token_type_ids": types, "attention_mask": mask.bool()}
+            return model.scores(batch)
+        hidden = model.encoder(input_ids, token_type_ids=types, attention_mask=mask)
+        logits = model.masked_language_model(hidden)
+        if not rows:
+            return hidden, logits
+        targets = BoundaryTargets._make((*rows, rows[0]))  # logits need no labels
+        return hidden, logits, model.boundary(hidden, targets)
 
 
 def write_onnx(source: str | Path, output: Path) -> list[str]:
@@ -185,29 +171,27 @@ def write_onnx(source: str | Path, output: Path) -> list[str]:
         told = f"the package {error.name} is missing: pip install onnx onnxscript."
         raise InputError(told) from None
     model, *_ = open_model(source)
-    # Any values will do, but each input needs its own tensor: torch would merge equal ones.
-    names = ("input_ids", "token_type_ids", "attention_mask")
-    inputs = {name: torch.ones(2, 7, dtype=torch.long) for name in names}
-    shapes = dict.fromkeys(names, "B n")
-    outputs = {"start_scores": "B n", "end_scores": "B n"}
-    graph = Graph(model, point if isinstance(model, QuestionAnsweringModel) else fill)
-    if isinstance(model, PretrainingModel):
+    shapes = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), "B n")
+    if isinstance(model, QuestionAnsweringModel):
+        outputs = {"start_scores": "B n", "end_scores": "B n"}
+    else:
         outputs = {"hidden": "B n H", "logits": "B n V"}
-        if hasattr(model, "boundary"):
-            rows = [f"boundary_{name}" for name in BoundaryTargets._fields[:-1]]
-            inputs |= {name: torch.zeros(3, dtype=torch.long) for name in rows}
-            shapes |= dict.fromkeys(rows, "t")
-            outputs["boundary_logits"] = "t V"
+    if hasattr(model, "boundary"):
+        shapes |= {f"boundary_{name}": "t" for name in BoundaryTargets._fields[:-1]}
+        outputs["boundary_logits"] = "t V"
+    # Any values will do, but each input needs its own tensor: torch would merge equal ones.
+    sizes = {"B n": (2, 7), "t": (3,)}
+    inputs = tuple(torch.ones(sizes[shape], dtype=torch.long) for shape in shapes.values())
     dimensions = tuple(dict(enumerate(shape.split())) for shape in shapes.values())  # of any size
     # otherwise it complains about other packages that are not installed
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
         program = torch.onnx.export(
-            graph.eval(),
-            tuple(inputs.values()),
+            Graph(model).eval(),
+            inputs,
             dynamo=True,
             verbose=False,
-            input_names=[*inputs],
+            input_names=[*shapes],
             output_names=[*outputs],
             dynamic_shapes=(dimensions,),
         )

@@ -6,34 +6,31 @@ hold, and the first examples as the model sees them. Chapters: `book/spanbert/pr
 
 import argparse
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, add_text_options, describe
+from spanbert_tutorial.commands.options import HELP, add, with_options
+from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, TEXT, describe
 from spanbert_tutorial.commands.run_state import encoded_text
-from spanbert_tutorial.commands.tasks import TASKS, examples_in_words, reading
+from spanbert_tutorial.commands.tasks import TASKS, previewed, reading
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.pretraining.evaluation import baseline_losses
 from spanbert_tutorial.pretraining.presets import Run
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def inspect_options(parser: argparse.ArgumentParser) -> None:
     """Options of `inspect`: those of `pretrain` that concern the text, words to cut, and those of
     `finetune` that concern the data."""
-    add_text_options(parser)
-    parser.add_argument(
-        "--task", choices=TASKS, help="look at the files of a task instead of a text; needs --data"
-    )
-    parser.add_argument("--data", nargs="+", help="files of the task, as for finetune TASK")
-    parser.add_argument("--subtask", help="of --task sentences: the data set, such as rte")
-    parser.add_argument(
-        "--words", nargs="+", default=None, metavar="WORD", help="words or names to cut into tokens"
-    )
+    add(parser, *TEXT, "subtask")
+    add(parser, "words", nargs="+")
+    task = "look at the files of a task instead of a text; needs --data"
+    add(parser, "task", choices=TASKS, help=task)
+    add(parser, "data", nargs="+", help="files of the task, as for finetune TASK")
 
 
-def inspect_data(options: argparse.Namespace) -> None:
+def inspect(options: argparse.Namespace) -> None:
     if options.task:
         return inspect_task(options)
     require(not (options.data or options.subtask), "--data and --subtask need --task: give it.")
@@ -47,14 +44,14 @@ def inspect_task(options: argparse.Namespace) -> None:
     """Reads the files as `finetune` does, and prints their counts and the first examples."""
     task = TASKS[options.task]
     require(options.data, "--task needs --data: give the files of the task.")
-    for name, meaning in task.reading.items():
-        given = getattr(options, name) is not None
-        require(given, f"--task {options.task} needs --{name}: give {meaning}.")
-    examples = task.read(*options.data, **reading(options, task))
+    for name, value in (how := reading(options, task)).items():
+        require(value, f"--task {options.task} needs --{name}: give {HELP[name]}.")
+    examples = task.read(*options.data, **how, **task.training)
     wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    settings = task.presets["small"]
-    settings = replace(settings, max_length=options.max_length or settings.max_length)
-    print(examples_in_words(examples, task, wordpiece, settings)[1])
+    settings = with_options(task.presets["small"], options)
+    if task.inputs:
+        task.inputs(with_bar(examples, task.unit), wordpiece, settings)  # warns of what is lost
+    print(previewed(examples, task, wordpiece, settings.max_length))
     for number, example in enumerate(examples[:PREVIEWS], start=1):
         said = str(example)
         if task.preview:
@@ -70,8 +67,7 @@ def inspect_task(options: argparse.Namespace) -> None:
 def inspect_text(options: argparse.Namespace) -> None:
     """Encodes the text for a moment, keeps nothing."""
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
-    run = Run(objective="span")
-    run = replace(run, max_length=options.max_length or run.max_length)
+    run = with_options(Run(objective="span"), options)
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))
         describe(options.corpus, text, run.max_length)

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,22 @@ from accelerate.utils import broadcast_object_list
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.config import PRESETS
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
-from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
+from spanbert_tutorial.commands.options import add, with_options
+from spanbert_tutorial.commands.previews import why_unknown
 from spanbert_tutorial.commands.run_state import (
-    check_apart,
+    TEXT_FACTS,
     encoded_text,
     kept_when_stopped,
     open_state,
     remove_state,
     snapshots_of,
-    with_options,
 )
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import checksum
 from spanbert_tutorial.errors import require, shown
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import continue_from, save_checkpoint
-from spanbert_tutorial.pretraining.encoded_text import EncodedText, parts
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
@@ -45,52 +44,16 @@ from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
 HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus takes too long
 
 
+TEXT = ("corpus", "vocabulary", "vocab-size", "leave-out", "held-out-every", "max-length")
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options; `settings` fills in the defaults that depend on `--config`."""
-    add_text_options(parser)
-    for name, kind, told in (
-        ("output", str, "folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"),
-        ("config", str, "size of the model: tiny, mini, small, base or large (default: that of "
-         "--init-from, else tiny)"),
-        ("steps", int, "number of optimizer steps"),
-        ("batch-size", int, "full-length inputs per batch; from mini on, a batch of shorter inputs "
-         "holds more"),
-        ("accumulate", int, "batches per step, for steps that do not fit into memory"),
-        ("learning-rate", float, "peak learning rate"),
-        ("init-from", str, "start from this checkpoint (folder or hub name) instead of random "
-         "weights"),
-    ):  # fmt: skip
-        parser.add_argument(f"--{name}", type=kind, help=told)
-    objective = (
-        "training objective: mlm, mlm+nsp, mlm-wholeword, span, span+sbo (default), mix (mlm and "
-        "span+sbo in turn) or another row of the tables in objectives.py"
-    )
-    parser.add_argument("--objective", default="span+sbo", help=objective)
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    for name, told in {
-        "half": "store the checkpoint in half precision, at half the size",
-        "no-compile": "do not compile the training step, as is done on a graphics card from mini "
-        "up: saves a minute at the start, and batches blocks of similar length",
-        "dry-run": "try some steps, print the memory and hours that the run would take, and stop",
-        "resume": "continue a stopped run, given the same options",
-    }.items():
-        parser.add_argument(f"--{name}", action="store_true", help=told)
-
-
-def add_text_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    files = "a .txt or .jsonl file (also .xz, .gz), a folder of such files"
-    corpus = f"text to read: almanac (default), {files}, or OWNER/NAME on the Hugging Face hub"
-    add("--corpus", default="almanac", help=corpus)
-    vocabulary = "a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)"
-    add("--vocabulary", help=vocabulary)
-    size = "number of tokens in a learned vocabulary (default: 8000)"
-    add("--vocab-size", type=int, default=8_000, help=size)
-    titles = "text file of titles, one per line: documents of a .jsonl with these are skipped"
-    add("--leave-out", help=titles)
-    held_out = "hold out one document in N for evaluation (default: 50; the almanac has its own)"
-    add("--held-out-every", type=int, default=50, metavar="N", help=held_out)
-    add("--max-length", type=int, help="maximum input length in tokens, with [CLS] and [SEP]")
+    add(parser, *TEXT)
+    output = "folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"
+    add(parser, "output", help=output)
+    add(parser, "config", "steps", "batch-size", "accumulate", "learning-rate", "init-from")
+    add(parser, "objective", "seed", "half", "no-compile", "dry-run", "resume")
 
 
 def settings(options: argparse.Namespace) -> Run:
@@ -125,8 +88,9 @@ def pretrain(options: argparse.Namespace) -> None:
     output = options.output
     if output is None:
         output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
-    if main:
-        check_apart(Path(output), options.corpus)
+    inside = Path(output).resolve().is_relative_to(Path(options.corpus).resolve())
+    told = f"the output {output} is inside the corpus {options.corpus}: give another --output."
+    require(options.corpus == "almanac" or not inside, told)
     # encoded text and snapshots, until the checkpoint is complete
     state = open_state(output, options.resume)
     if state is None:
@@ -135,7 +99,8 @@ def pretrain(options: argparse.Namespace) -> None:
     with kept_when_stopped(state):
         text = encoded_text(options, state / "text")
         model = start(options, run, text)
-        keeper = snapshots_of(state, asdict(run) | checksums(state / "text"), model)
+        facts = asdict(run) | {"text": checksum(state / "text" / TEXT_FACTS)}
+        keeper = snapshots_of(state, facts, model)
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
@@ -172,12 +137,10 @@ def describe(corpus: str, text: EncodedText, max_length: int) -> None:
         f"has about this loss."
     )
     ids = text.train.ids
-    stretches = (
-        ids[start : start + 2**24] for start in range(0, len(ids), 2**24)
-    )  # no copy of all
-    unknown = sum(int((some == text.wordpiece.unk_id).sum()) for some in stretches) / len(ids)
-    if unknown > 0.01:
-        print(f"{unknown:.0%} of the tokens are [UNK]: {why_unknown(corpus, text.wordpiece)}.")
+    starts = range(0, len(ids), 2**24)  # no copy of all
+    unknown = sum(int((ids[at : at + 2**24] == text.wordpiece.unk_id).sum()) for at in starts)
+    if unknown > 0.01 * len(ids):
+        print(why_unknown(unknown / len(ids), text.wordpiece))
     mean = len(ids) / len(text.train.document_ends)
     if mean < max_length / 2:
         print(
@@ -185,20 +148,6 @@ def describe(corpus: str, text: EncodedText, max_length: int) -> None:
             "and ends where its document ends: if blank lines or rows do not separate documents in "
             "this text, join them."
         )
-
-
-def why_unknown(corpus: str, wordpiece: WordPiece) -> str:
-    """What makes [UNK] of words, looked up in the first documents."""
-    documents = islice(parts(corpus, held_out=False), 200)
-    words = {word for one in documents for sentence in one for word in split_words(sentence)}
-    lost = [word for word in words if wordpiece.unk_id in wordpiece.encode(word)]
-    limit = wordpiece.library.model.max_input_chars_per_word
-    lacking = "the vocabulary lacks {} words or characters"
-    if all(len(word) <= limit for word in lost):
-        return lacking.format("these")
-    why = f"words of more than {limit} characters become [UNK]; put spaces between the words of this text"
-    short = any(len(word) <= limit for word in lost)
-    return f"{why}; {lacking.format('other')}" if short else why
 
 
 def start(options: argparse.Namespace, run: Run, text: EncodedText) -> PretrainingModel | None:
@@ -275,12 +224,6 @@ def peak_memory() -> str:
     return f"; with activations, libraries and text this process took {gib:.2f} GiB"
 
 
-def checksums(folder: Path) -> dict[str, str]:
-    """Of the files of an encoded text."""
-    files = [folder / "tokenizer.json", *sorted(folder.glob("*/*.npy"))]
-    return {str(file.relative_to(folder)): checksum(file) for file in files}
-
-
 def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> list[str]:
     """The held-out losses in words, a line for each way of masking and each head."""
     lines = []
@@ -295,11 +238,12 @@ def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> li
             f"{values['accuracy']:.0%} predicted correctly by the MLM head."
         )
         for task in model.tasks:
-            if task.loss_name not in values and (not task.paired or masking == "pairs"):
-                lines.append(f"  {task.loss_name.upper()}: no {task.counted} in the held-out text.")
+            loss = f"  {task.loss_name.upper()}"
             if task.loss_name in values:
-                loss = f"{task.loss_name.upper()} {values[task.loss_name]:.2f}"
-                lines.append(f"  {loss} per {task.counted}{compared(task, values)}.")
+                loss += f" {values[task.loss_name]:.2f}"
+                lines.append(f"{loss} per {task.counted}{compared(task, values)}.")
+            elif not task.paired or masking == "pairs":
+                lines.append(f"{loss}: no {task.counted} in the held-out text.")
     return lines
 
 

@@ -5,7 +5,7 @@ A `summary` says what a list of examples holds beside their number, a `preview` 
 tokens, its label in words).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.tasks import conll, relation_files, sentence_files, tagging_files
@@ -24,29 +24,13 @@ def plural(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def what_was_read(
-    examples: Sequence, unit: str, summary: Callable[[Sequence], str] | None, *more: str
-) -> str:
-    """What files hold, in one line, so that a misread file is noticed at once. more: what else is
-    counted."""
-    told = [plural(len(examples), unit), *([summary(examples)] if summary else []), *more]
-    return f"{', '.join(told)}, {getattr(examples, 'skipped', 0):,} skipped."
-
-
-def unknown(examples: Sequence, preview: Callable, wordpiece: WordPiece, max_length: int) -> str:
-    """A sentence on the share of [UNK] in the first examples; "" if it is small."""
-    tokens = [one for e in examples[:20] for one in preview(e, wordpiece, max_length)[0]]
-    share = tokens.count("[UNK]") / len(tokens)
-    if share < 0.05:
-        return ""
+def why_unknown(share: float, wordpiece: WordPiece) -> str:
+    """A sentence on the share of [UNK] among the tokens."""
     limit = wordpiece.library.model.max_input_chars_per_word
     return (
-        f" {share:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters, or "
-        f"the words have more than {limit} characters."
+        f"{share:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters, or "
+        f"words have more than {limit} characters (put spaces between words)."
     )
-
-
-# --- question answering -------------------------------------------------------------
 
 
 def questions_summary(questions: Sequence[Question]) -> str:
@@ -68,9 +52,6 @@ def question_preview(question: Question, wordpiece: WordPiece, max_length: int) 
     return tokens, f'"{question.answers[0].text}", {here}'
 
 
-# --- coreference --------------------------------------------------------------------
-
-
 def documents_summary(documents: Sequence[conll.Document]) -> str:
     return plural(sum(len(document.clusters) for document in documents), "cluster")
 
@@ -83,9 +64,6 @@ def document_preview(document: conll.Document, wordpiece: WordPiece, max_length:
     ]
     more = f"; and {len(clusters) - 3:,} more" if len(clusters) > 3 else ""
     return wordpiece.tokens(ids.tolist()), f"{'; '.join(clusters[:3]) or 'no cluster'}{more}"
-
-
-# --- relations ----------------------------------------------------------------------
 
 
 def relations_summary(examples: Sequence[relation_files.Example]) -> str:
@@ -105,9 +83,6 @@ def relation_preview(
     return larger.tokens(ids.tolist()), f"{example.relation} of {subject} to {object_}"
 
 
-# --- sentences ----------------------------------------------------------------------
-
-
 def sentences_summary(examples: Sequence[sentence_files.Example]) -> str:
     labels = {label for _, label in examples}
     scores = [label for label in labels if isinstance(label, float)]
@@ -122,9 +97,6 @@ def sentence_preview(
     sentences, label = example
     ids = Framed.of(sentences, wordpiece, max_length).ids
     return wordpiece.tokens(ids.tolist()), str(label)
-
-
-# --- tagging ------------------------------------------------------------------------
 
 
 def tagging_summary(texts: Sequence[tagging_files.LabeledText]) -> str:

@@ -8,9 +8,8 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from accelerate.utils import broadcast_object_list
 from torch import nn
@@ -18,22 +17,13 @@ from torch import nn
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
-from spanbert_tutorial.errors import InputError, NoRoom, parse_json, require
+from spanbert_tutorial.errors import NoRoom, require
 from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, reopen_text
 from spanbert_tutorial.text.corpora import Titles, corpus_files
 from spanbert_tutorial.text.lines import lines_of, read_text, visible
 
-Settings = TypeVar("Settings", bound=Any)
-TEXT_FACTS = "asked.json"  # next to the encoded text: the options and files that it depends on
-
-
-def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
-    """Settings, a data class, with those that the options give; --learning-rate is the peak."""
-    given = vars(options) | {"peak_learning_rate": options.learning_rate}
-    names = {field.name for field in fields(settings)}
-    chosen = {name: v for name, v in given.items() if name in names and v is not None}
-    return replace(settings, **chosen)
+TEXT_FACTS = "asked.json"  # in the folder of an encoded text
 
 
 def open_state(output: str | Path, resume: bool) -> Path | None:
@@ -61,8 +51,8 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
 
 @contextmanager
 def kept_when_stopped(state: Path) -> Iterator[None]:
-    """Whatever stops the code inside, a state with a snapshot is kept, and the message says how to
-    resume; a state without a snapshot is removed, if it was made here."""
+    """Whatever stops the code inside, a state with a snapshot is kept, and Ctrl-C and a full disk
+    have a note on how to resume; a state without one is removed, if it was made here."""
     earlier = state.exists()
 
     def has_snapshot() -> bool:
@@ -71,11 +61,10 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
     with new_parents(state):
         try:
             yield
-        except KeyboardInterrupt as stop:  # `main` adds how to resume
-            raise KeyboardInterrupt(str(stop) or ("Stopped" if has_snapshot() else "")) from None
-        except NoRoom as error:
-            kept = f" The training so far is saved in {state}: continue with --resume."
-            raise NoRoom(f"{error}{kept if has_snapshot() else ''}") from None
+        except (KeyboardInterrupt, NoRoom) as stop:
+            if has_snapshot():
+                stop.add_note("continue with the same command and --resume")  # `main` prints it
+            raise
         finally:
             if processes().is_main_process and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
@@ -92,21 +81,12 @@ def snapshots_of(state: Path, facts: Mapping[str, Any], start: nn.Module | None)
     return Snapshots(state / "snapshots", {**facts, **known})
 
 
-def check_apart(output: Path, corpus: str) -> None:
-    """Raises InputError for an output inside the corpus: the next run would read it as text."""
-    inside = Path(corpus).is_dir() and output.resolve().is_relative_to(Path(corpus).resolve())
-    told = f"the output {output} is inside the corpus {corpus}: give another --output."
-    require(corpus == "almanac" or not inside, told)
-
-
 def finished(output: Path, state: Path) -> bool:
-    """Whether the run was killed at the very end, when its checkpoint was in place and its state
-    was being removed; removes the rest. Metrics that differ belong to another run."""
+    """Whether the run was killed at the very end, when its checkpoint was in place; removes the
+    rest. Metrics that differ belong to another run."""
     written, rest = output / "metrics.jsonl", state / "metrics.jsonl"
-    if not (written.is_file() and state.is_dir()):
-        return False
-    same = rest.is_file() and rest.read_bytes() == written.read_bytes()
-    if not same and any(state.iterdir()):
+    known = written.is_file() and rest.is_file()
+    if not known or rest.read_bytes() != written.read_bytes():
         return False
     remove_state(state)
     print(f"The stopped run had already finished: {output} is complete.")
@@ -121,80 +101,50 @@ def remove_state(state: Path) -> None:
 
 
 def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
-    """The encoded text of a run: that of its earlier part, or read now by the first process."""
+    """The text of a run, read and encoded by the first process into a new `folder`, completely or
+    not at all; of a run that goes on, what its earlier part encoded. Raises InputError if the
+    options describe another text than that."""
     if processes().is_main_process:
+        asked = text_facts(options)
         if folder.exists():
-            check_same_text(folder, text_facts(options))
+            require(
+                (folder / TEXT_FACTS).read_bytes() == asked,
+                f"the stopped run in {folder.parent} started with a different text: give the same "
+                "options and files, or remove that folder.",
+            )
         else:
-            encode_text(options, folder)
+            print(f"Reading and encoding {options.corpus} ...", flush=True)
+            titles = read_titles(options.leave_out)
+            how = vocabulary_of(options), options.vocab_size, titles, options.held_out_every
+            with writing(f"the encoded text {folder}"), whole_folder(folder) as part:
+                open_text(options.corpus, part, *how)
+                (part / TEXT_FACTS).write_bytes(asked)
+            if titles:
+                print(
+                    f"Left out: {len(titles.skipped):,} of the {len(titles):,} titles in "
+                    f"{options.leave_out} were found."
+                )
     processes().wait_for_everyone()
     return reopen_text(folder)
 
 
-def encode_text(options: argparse.Namespace, folder: Path) -> None:
-    """Reads and encodes the text of a run into a new `folder`, completely or not at all."""
-    print(f"Reading and encoding {options.corpus} ...", flush=True)
-    titles = read_titles(options.leave_out)
-    vocabulary = options.vocabulary or options.init_from
-    how = vocabulary, options.vocab_size, titles, options.held_out_every
-    with writing(f"the encoded text {folder}"), whole_folder(folder) as part:
-        open_text(options.corpus, part, *how)
-        (part / TEXT_FACTS).write_text(json.dumps(text_facts(options)), encoding="utf-8")
-    if titles:
-        print(
-            f"Left out: {len(titles.skipped):,} of the {len(titles):,} titles in "
-            f"{options.leave_out} were found."
-        )
+def vocabulary_of(options: argparse.Namespace) -> str | None:
+    return options.vocabulary or options.init_from
 
 
-def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
-    """What the encoded text depends on. content: checksums of the files of the corpus, "" if it has
-    none or they can no longer be read."""
-    try:
-        files = [] if options.corpus == "almanac" else corpus_files(options.corpus)
-        content = " ".join(f"{file.name} {checksum(file)}" for file in files)
-    except (InputError, OSError):
-        content = ""
-    vocabulary = options.vocabulary or options.init_from or "its own"
-    if Path(vocabulary).is_file():
+def text_facts(options: argparse.Namespace) -> bytes:
+    """What the encoded text depends on, in JSON: of files their content, wherever they lie."""
+    corpus, vocabulary = options.corpus, vocabulary_of(options)
+    if corpus != "almanac" and Path(corpus).exists():
+        corpus = {file.name: checksum(file) for file in corpus_files(corpus)}
+    if vocabulary and Path(vocabulary).is_file():
         vocabulary = checksum(Path(vocabulary))
-    return {
-        "corpus": options.corpus,
-        "vocabulary": vocabulary,
-        "vocab-size": options.vocab_size,
-        "held-out-every": options.held_out_every,
-        "leave-out": " | ".join(sorted(read_titles(options.leave_out))),
-        "content": content,
-    }
-
-
-def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
-    """Raises InputError if the options describe another text than the stopped run started with."""
-    try:
-        before = dict(parse_json((folder / TEXT_FACTS).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        before = {}
-    if "" in (before.get("content"), now["content"]):  # then or now it is unknown
-        before["content"] = now["content"]
-    elif before.get("content") == now["content"]:
-        before["corpus"] = now["corpus"]  # the same text in another place
-    changed = [name for name, value in now.items() if before.get(name) != value]
-    require(
-        not changed,
-        f"the stopped run in {folder.parent} started with a different text (changed: "
-        f"{', '.join(changed)}): give the same options and files, or remove that folder.",
-    )
+    titles = sorted(read_titles(options.leave_out))
+    facts = corpus, vocabulary, options.vocab_size, options.held_out_every, titles
+    return json.dumps(facts).encode()
 
 
 def read_titles(path: str | None) -> Titles:
     """The titles in a file, one per line; none without a file."""
     text = "" if path is None else read_text(path, "a text file with one title per line")
     return Titles(filter(visible, lines_of(text)))
-
-
-def write_results(output: Path, contents: Mapping[str, object]) -> None:
-    """Writes a new folder of JSON files by name, completely or not at all."""
-    with writing(f"the results {output}"), whole_folder(output) as folder:
-        for name, content in contents.items():
-            text = json.dumps(content, ensure_ascii=False, indent=1)
-            (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")

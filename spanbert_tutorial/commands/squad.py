@@ -1,8 +1,6 @@
-"""`evaluate squad`, `answer`, `make-questions`: question answering on the command line. Chapter:
-`book/tasks/squad`."""
+"""`answer`, `make-questions` and the scores of `evaluate squad`. Chapter: `book/tasks/squad`."""
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,8 +8,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from spanbert_tutorial.commands.previews import questions_summary, what_was_read
-from spanbert_tutorial.commands.run_state import read_titles, write_results
+from spanbert_tutorial.commands.options import add, open_model
+from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import check_output
@@ -24,46 +22,21 @@ from spanbert_tutorial.text.corpora import documents
 from spanbert_tutorial.text.lines import read_text
 
 ENGLISH = {"the", "of", "and", "is", "was", "to"}  # every sixth word or so
-LONGEST_ANSWER = "tokens of the longest answer (default: as in training, 30)"
 
 
-def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    data = "SQuAD file or table (.json or .csv, also .xz, .gz) or OWNER/NAME:PART (without PART: "
-    add("--data", required=True, help=f"{data}validation)")
-    other = "other questions, to choose the null-score threshold on (the one with the best F1)"
-    add("--tune-on", help=other)
-    characters = "also F1 over characters, for languages that put no spaces between words"
-    add("--characters", action="store_true", help=characters)
-    add("--max-answer-length", type=int, help=LONGEST_ANSWER)
-    output = "new folder for predictions, texts, null_odds and score (.json)"
-    add("--output", required=True, help=output)
+def answer_options(parser: argparse.ArgumentParser) -> None:
+    add(parser, "model", required=True)
+    add(parser, "vocabulary", help="its vocabulary, if it is not in that folder")
+    add(parser, "question", action="store", required=True, help="the question to answer")
+    add(parser, "context-file", required=True, help="text file (UTF-8)")
+    add(parser, "threshold", "n-best", "max-answer-length")
 
 
-def add_answer_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--model", required=True, help="fine-tuned model: a folder or a hub name")
-    add("--vocabulary", help="its vocabulary, if it is not in that folder")
-    add("--question", required=True, help="the question to answer")
-    add("--context-file", required=True, help="text file (UTF-8)")
-    threshold = (
-        "give no answer if null score − score is above this (default: 0; negative numbers need the "
-        "equals sign, as in --threshold=-1e-5)"
-    )
-    add("--threshold", type=float, default=0.0, help=threshold)
-    add("--n-best", type=int, default=1, help="how many answers to print (default: 1)")
-    add("--max-answer-length", type=int, help=LONGEST_ANSWER)
-
-
-def add_make_questions_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def make_questions_options(parser: argparse.ArgumentParser) -> None:
     corpus = "a .txt or .jsonl file, a folder of them, or a hub name"
-    add("--corpus", required=True, help=corpus)
-    add("--leave-out", help="text file of document titles to skip, one per line")
-    easy = "keep nearly all words of the sentence in its question"
-    add("--easy", action="store_true", help=easy)
-    add("--seed", type=int, default=0, help="random seed (default: 0)")
-    add("--output", required=True, help="SQuAD file to write (.json, also .xz, .gz)")
+    add(parser, "corpus", required=True, help=corpus)
+    add(parser, "leave-out", "easy", "seed")
+    add(parser, "output", required=True, help="SQuAD file to write (.json, also .xz, .gz)")
 
 
 def predictions(
@@ -79,17 +52,16 @@ def predictions(
             texts[question.id] = answer.text
             odds[question.id] = answer.null_score - answer.score
     except InputError as error:  # all questions before this one have answers
-        wrong = questions[len(texts)]
-        reason = str(error).removeprefix(f"pair {len(texts) + 1}: ")
-        raise InputError(f'article "{wrong.title}", question {wrong.id}: {reason}') from None
+        raise InputError(f"question {questions[len(texts)].id}: {error}") from None
     return texts, odds
 
 
 def tuning_questions(options: argparse.Namespace, questions: Sequence[Question]) -> list[Question]:
     """The questions of `--tune-on`. Raises InputError unless a threshold can be chosen on them for
     `questions`."""
+    data = ", ".join(options.data)
     open_ones = not all(question.answers for question in questions)
-    require(open_ones, f"all questions of {options.data} have answers: leave out --tune-on.")
+    require(open_ones, f"all questions of {data} have answers: leave out --tune-on.")
     other = squad.read(options.tune_on)
     require(
         len({bool(question.answers) for question in other}) == 2,
@@ -97,7 +69,7 @@ def tuning_questions(options: argparse.Namespace, questions: Sequence[Question])
     )
     require(
         not identities(questions) & identities(other),
-        f"{options.tune_on} contains questions of {options.data}: give others, or no --tune-on.",
+        f"{options.tune_on} contains questions of {data}: give others, or no --tune-on.",
     )
     return other
 
@@ -108,21 +80,17 @@ def identities(questions: Sequence[Question]) -> set[Any]:
     return ids | {(squad_files.asked(question), question.context) for question in questions}
 
 
-def evaluate(options: argparse.Namespace) -> None:
-    """Writes predictions in the official format and scores as JSON, and prints the scores.
-    Unanswerable questions need a threshold."""
-    output = check_output(options.output)
-    questions = squad.read(options.data)
+def results(
+    options: argparse.Namespace, questions: Sequence[Question], answerer: qa.QuestionAnswerer
+) -> dict[str, Any]:
+    """Predictions in the official format and scores, by the name of their file. Unanswerable
+    questions need a threshold."""
     other = tuning_questions(options, questions) if options.tune_on else []
-    answerable_only = all(question.answers for question in questions)
-    answerer = open_answerer(options)
-    told = what_was_read(questions, "question", questions_summary)
-    print(told, file=sys.stderr)  # stdout is for the scores
     texts, odds = predictions(answerer, questions)
     for note in notes(questions, answerer, options.characters):
         print(note, file=sys.stderr)
     final = texts
-    if answerable_only:
+    if all(question.answers for question in questions):
         result: dict[str, Any] = squad.score(texts, questions)
     else:
         threshold = 0.0
@@ -143,15 +111,7 @@ def evaluate(options: argparse.Namespace) -> None:
     if drawn := squad.intervals(final, questions):  # 95 %; none without an answer
         result["intervals"] = drawn
     # the official evaluation takes null_odds.json together with the texts, none of them left out
-    contents = {"texts": texts, "null_odds": odds, "score": result}
-    write_results(output, {"predictions": final} | contents)
-    print(json.dumps(result, indent=1))
-
-
-def open_answerer(options: argparse.Namespace) -> qa.QuestionAnswerer:
-    answerer = qa.QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
-    answerer.max_answer_length = options.max_answer_length or answerer.max_answer_length
-    return answerer
+    return {"predictions": final, "texts": texts, "null_odds": odds, "score": result}
 
 
 def notes(
@@ -176,7 +136,7 @@ def notes(
 def answer(options: argparse.Namespace) -> None:
     # line ends unchanged, because the offsets count them
     context = read_text(options.context_file, "a text file", translate=False)
-    answerer = open_answerer(options)
+    answerer = open_model(qa.QuestionAnswerer, options)
     best = answerer.answer(options.question, context, options.threshold, options.n_best)
     print(best.text or "(no answer)")
     print(
@@ -198,7 +158,7 @@ def make_questions(options: argparse.Namespace) -> None:
             words.update(word in ENGLISH for word in " ".join(document).lower().split())
             yield document
 
-    stream = made.made_questions(counted(), options.seed, easy=options.easy)
+    stream = made.made_questions(counted(), options.seed or 0, easy=options.easy)
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
     if 20 * words[True] < words.total():
         note = "This text hardly looks like English, and the rules are for English."

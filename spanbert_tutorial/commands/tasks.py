@@ -1,5 +1,5 @@
-"""`finetune TASK` and `evaluate TASK`: what all tasks share on the command line; `TASKS` lists the
-tasks. Chapter: `book/tasks/squad`.
+"""`finetune TASK`, `evaluate TASK` and `predict TASK`: what all tasks share on the command line;
+`TASKS` lists the tasks. Chapters: `book/tasks/squad`, `book/workshop/your_own_data`.
 """
 
 import argparse
@@ -16,18 +16,17 @@ import torch
 
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.commands import previews, squad
+from spanbert_tutorial.commands import previews, rows, squad
+from spanbert_tutorial.commands.options import add, open_model, with_options
+from spanbert_tutorial.commands.previews import plural
 from spanbert_tutorial.commands.run_state import (
     kept_when_stopped,
     open_state,
     remove_state,
     snapshots_of,
-    with_options,
-    write_results,
 )
-from spanbert_tutorial.engine.hooks import with_bar
+from spanbert_tutorial.engine.files import whole_folder, write_text, writing
 from spanbert_tutorial.engine.processes import processes
-from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import coreference, relation_files, sentence_tasks, tagging
@@ -43,13 +42,16 @@ class Task(NamedTuple):
     read: (path, …) → examples. model: a class with `from_pretrained(source, tokenizer)`,
     `predict(examples)` and `save(folder, texts)`. fine_tune: (encoder, wordpiece, examples,
     settings, snapshots) → model and history. presets: settings by name, among them "small" and
-    "spanbert". score: (examples, predictions, …) → metrics, ready for JSON; or evaluate: options →
-    None, which replaces the evaluation that all tasks share, with its options. summary, preview:
-    what the examples hold and how the model sees one, in words (`commands/previews.py`). start:
-    source → a model with the head of this task, or None if the source has no such head. inputs:
-    (examples, wordpiece, settings) → what `fine_tune` also takes for the examples, with `lost` and
-    `lost_answers()`. settings: further fields of its `FineTuning` that are options, with their help
-    texts; reading: further options, passed to `read` and `score`.
+    "spanbert". score: (examples, predictions, …) → metrics, ready for JSON. summary, preview: what
+    the examples hold and how the model sees one, in words (`commands/previews.py`). rows: (options,
+    model) → what `predict` writes (`commands/rows.py`).
+
+    What few tasks need: settings, scoring, predicting, reading: names of further options, of fields
+    of `FineTuning`, of `evaluate`, of `predict`, and of what `read` and `score` also take. training:
+    what `read` also takes for the data to train on. results: (options, examples, model) → contents
+    of files, one of them "score", instead of `score`. start: source → a model with the head of this
+    task, or None if the source has no such head. inputs: (examples, wordpiece, settings) → what is
+    trained on, with warnings of what is lost.
     """
 
     help: str
@@ -62,10 +64,13 @@ class Task(NamedTuple):
     score: Callable[..., Any] | None = None
     summary: Callable[[Any], str] | None = None
     preview: Callable[..., tuple[list[str], str]] | None = None
-    settings: Mapping[str, str] = {}
-    reading: Mapping[str, str] = {}
-    evaluate: Callable[[argparse.Namespace], None] | None = None
-    add_evaluate_options: Callable[[argparse.ArgumentParser], None] | None = None
+    rows: Any = None
+    settings: Sequence[str] = ()
+    scoring: Sequence[str] = ()
+    predicting: Sequence[str] = ()
+    reading: Sequence[str] = ()
+    training: Mapping[str, str] = {}
+    results: Callable[..., dict[str, Any]] | None = None
     start: Callable[[str], Any] | None = None
     inputs: Callable[..., Any] | None = None
 
@@ -75,27 +80,27 @@ TASKS = {
         "questions about texts, with and without an answer",
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
-        "train)",
-        lambda *sources: read_several(sources, part="train"),
+        "train to fine-tune, otherwise validation); to predict also a plain .txt with --question",
+        lambda *sources, **how: read_several(sources, **how),
         qa.QuestionAnswerer,
         qa.fine_tune,
         qa.PRESETS,
         summary=previews.questions_summary,
         preview=previews.question_preview,
-        settings={
-            "doc_stride": "context tokens from the start of one window to the next",
-            "max_answer_length": "tokens of the longest answer that the model will give",
-            "answers_only": "skip windows that do not contain the answer of their question",
-        },
-        evaluate=squad.evaluate,
-        add_evaluate_options=squad.add_evaluate_options,
+        rows=rows.answers,
+        settings=("doc-stride", "max-answer-length", "answers-only"),
+        scoring=("tune-on", "characters", "max-answer-length"),
+        predicting=("question", "threshold", "n-best", "max-answer-length"),
+        training={"part": "train"},
+        results=squad.results,
         start=qa.model_with_head,
         inputs=qa.QuestionAnsweringData,
     ),
     "coreference": Task(
         "mentions of the same thing in a document",
         "document",
-        "files in the CoNLL format (also .xz, .gz), folders and archives of such files",
+        "files in the CoNLL format (also .xz, .gz), folders and archives of such files; to predict "
+        "also a plain .txt",
         coreference.read,
         coreference.CoreferenceResolver,
         coreference.fine_tune,
@@ -103,15 +108,14 @@ TASKS = {
         coreference.score,
         previews.documents_summary,
         previews.document_preview,
-        settings={
-            "task_learning_rate": "peak learning rate of the layers after the encoder (default: of "
-            "the preset spanbert 1e-4, otherwise the same)"
-        },
+        rows.clusters,
+        settings=("task-learning-rate",),
     ),
     "relations": Task(
         "the relation between two marked names",
         "example",
-        "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz",
+        "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz; to "
+        "predict also a .txt with a marked sentence a line",
         relation_files.read,
         relations.RelationExtractor,
         relations.fine_tune,
@@ -119,12 +123,13 @@ TASKS = {
         relations.figures,
         previews.relations_summary,
         previews.relation_preview,
+        rows.relations,
     ),
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE",
         "example",
         "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
-        "train)",
+        "train); to predict also a .txt with a sentence a line, or two with a tab between",
         sentence_tasks.read,
         sentence_tasks.SentencePredictor,
         sentence_tasks.fine_tune,
@@ -132,15 +137,14 @@ TASKS = {
         sentence_tasks.score_of,
         previews.sentences_summary,
         previews.sentence_preview,
-        reading={
-            "subtask": "the data set: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, "
-            "almanac-pairs or almanac-shared"
-        },
+        rows.sentences,
+        reading=("subtask",),
     ),
     "tagging": Task(
         "named things in a text",
         "text",
-        "files in the columns of CoNLL-2003, or .jsonl with text and entities (also .xz, .gz)",
+        "files in the columns of CoNLL-2003, or .jsonl with text and entities (also .xz, .gz); to "
+        "predict also a plain .txt",
         tagging.read,
         tagging.Tagger,
         tagging.fine_tune,
@@ -148,71 +152,58 @@ TASKS = {
         tagging.score,
         previews.tagging_summary,
         previews.tagging_preview,
+        rows.entities,
     ),
 }
 
 
 # --- options ------------------------------------------------------------------------
 
-# of the training of every task
-SETTINGS = {
-    "epochs": "passes over the data",
-    "batch_size": "full-length inputs per batch; a batch of shorter ones holds more",
-    "learning_rate": "peak learning rate",
-    "max_length": "maximum input length in tokens",
-    "seed": "random seed",
-}
-
 
 def add_tasks(
     parser: argparse.ArgumentParser, does: str, names: Iterable[str]
-) -> Iterator[tuple[str, Task, argparse.ArgumentParser]]:
-    """The tasks as commands below a command, which `does` something, for the help: name, task and
-    parser of each, which has the options for its vocabulary and for reading its files."""
+) -> Iterator[tuple[Task, argparse.ArgumentParser]]:
+    """The tasks as commands below a command, which `does` something, for the help: each task and
+    its parser, which has the options for its files and its vocabulary."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name in names:
         task = TASKS[name]
         options = tasks.add_parser(name, help=task.help, description=f"{does}: {task.help}.")
-        for field, meaning in task.reading.items():
-            options.add_argument(option(field), required=True, help=meaning)
-        options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
-        yield name, task, options
+        add(options, "data", nargs="+", required=True, help=task.data)
+        add(options, *task.reading, required=True)
+        add(options, "vocabulary", help="its vocabulary, if it is not in that folder")
+        yield task, options
 
 
-def add_finetune_options(parser: argparse.ArgumentParser) -> None:
+def finetune_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `finetune TASK`; the `PRESETS` of the task fill in what is not given."""
-    for _, task, options in add_tasks(parser, "Fine-tune a checkpoint", TASKS):
-        add = options.add_argument
-        add("--data", nargs="+", required=True, help=task.data)
-        add("--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name")
-        random = "random weights of the checkpoint's size, as a baseline"
-        add("--untrained", action="store_true", help=random)
-        add("--output", required=True, help="folder of the fine-tuned model")
-        preset = "small, spanbert or another preset of the task (default: by model size)"
-        add("--preset", help=f"settings: {preset}")
-        for field, meaning in {**SETTINGS, **task.settings}.items():
-            if field == "answers_only":
-                add(option(field), help=meaning, action="store_true", default=None)
-            else:
-                kind = float if field == "epochs" or field.endswith("learning_rate") else int
-                add(option(field), help=meaning, type=kind)
-        resume = "continue a stopped run, given the same options"
-        add("--resume", action="store_true", help=resume)
+    for task, options in add_tasks(parser, "Fine-tune a checkpoint", TASKS):
+        add(options, "init-from", required=True)
+        add(options, "output", required=True, help="folder of the fine-tuned model")
+        add(options, "preset", choices=task.presets)
+        add(options, "epochs", "batch-size", "learning-rate", "max-length", "seed")
+        add(options, *task.settings, "untrained", "resume")
 
 
-def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    for _, task, options in add_tasks(parser, "Score a fine-tuned model", TASKS):
-        add = options.add_argument
-        add("--model", required=True, help="fine-tuned model: a folder or a hub name")
-        if task.add_evaluate_options:
-            task.add_evaluate_options(options)
-        else:
-            add("--data", nargs="+", required=True, help=task.data)
-            add("--output", required=True, help="new folder: predictions.json, score.json")
+def evaluate_options(parser: argparse.ArgumentParser) -> None:
+    for task, options in add_tasks(parser, "Score a fine-tuned model", TASKS):
+        add(options, "model", required=True)
+        add(options, *task.scoring)
+        add(options, "output", required=True, help="new folder for predictions and scores (.json)")
 
 
-def option(field: str) -> str:
-    return f"--{field.replace('_', '-')}"
+def predict_options(parser: argparse.ArgumentParser) -> None:
+    does = "Predict, also where labels are missing; those there are not looked at"
+    names = [name for name, task in TASKS.items() if task.rows]
+    for task, options in add_tasks(parser, does, names):
+        add(options, "model", required=True)
+        add(options, *task.predicting)
+        add(options, "output", required=True, help="file, a line of JSON for each example")
+
+
+def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
+    """What the options say of how to read the files, and to score."""
+    return {name: getattr(options, name) for name in task.reading}
 
 
 # --- fine-tuning --------------------------------------------------------------------
@@ -221,8 +212,6 @@ def option(field: str) -> str:
 def finetune(options: argparse.Namespace) -> None:
     """Examples → batches → training → a folder that `evaluate` opens."""
     task = TASKS[options.task]
-    chosen_settings(options, task)  # a wrong one is refused before anything is read
-    output = Path(options.output)
     first = processes().is_main_process
     state = open_state(options.output, options.resume)
     if state is None:
@@ -230,66 +219,61 @@ def finetune(options: argparse.Namespace) -> None:
     with kept_when_stopped(state):
         # the first process reports errors and downloads from the hub before the others start
         with processes().main_process_first():
-            examples = task.read(*options.data, **reading(options, task))
+            examples = task.read(*options.data, **reading(options, task), **task.training)
             wordpiece = read_vocabulary(options.vocabulary or options.init_from)
-            start, head = starting_model(options, task)
-            width = (start.encoder if head else start).config.hidden_size
-            settings = chosen_settings(options, task, width)
-            facts = {**asdict(settings), "untrained": options.untrained, **reading(options, task)}
+            start = starting_model(options, task)
+            kept = not isinstance(start, BertEncoder)
+            width = (start.encoder if kept else start).config.hidden_size
+            preset = options.preset or ("small" if width < 768 else "spanbert")
+            settings = with_options(task.presets[preset], options)
+            facts = {
+                **asdict(settings),
+                "untrained": bool(options.untrained),
+                **reading(options, task),
+            }
             facts |= {f"{task.unit}s": len(examples), "content": digest(examples)}
             facts |= {"tokens": digest(wordpiece.vocabulary)}
             snapshots = snapshots_of(state, facts, start)
             snapshots.check()
-        inputs, words = examples_in_words(examples, task, wordpiece, settings)
         if first:
-            print(f"{words}{' The head of the checkpoint is kept.' if head else ''}", flush=True)
-        model, history = task.fine_tune(start, wordpiece, inputs, settings, snapshots)
+            head = " The head of the checkpoint is kept." if kept else ""
+            print(previewed(examples, task, wordpiece, settings.max_length) + head, flush=True)
+        model, history = task.fine_tune(start, wordpiece, examples, settings, snapshots)
         if not first:
             return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-        about = card(options, task, settings, len(examples), metrics, head)
-        model.save(output, {"README.md": about, "metrics.jsonl": metrics})
+        about = card(options, task, settings, len(examples), metrics, kept)
+        model.save(Path(options.output), {"README.md": about, "metrics.jsonl": metrics})
     remove_state(state)
-    print(f"Loss of the last 50 steps: {history.mean('loss', 50):.2f}. Model: {output}")
+    print(f"Loss of the last 50 steps: {history.mean('loss', 50):.2f}. Model: {options.output}")
 
 
-def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in task.reading}
+def what_was_read(examples: Sequence, task: Task) -> str:
+    """What files hold, in one line, so that a misread file is noticed at once."""
+    told = [plural(len(examples), task.unit), *([task.summary(examples)] if task.summary else [])]
+    return f"{', '.join(told)}, {getattr(examples, 'skipped', 0):,} skipped."
 
 
-def examples_in_words(
-    examples: Sequence, task: Task, wordpiece: WordPiece, settings: FineTuning
-) -> tuple[Any, str]:
-    """What to train on, and what it holds, in one line; another one if much of it is [UNK]."""
-    inputs: Any = examples
-    lost = []
-    if task.inputs:
-        inputs = task.inputs(with_bar(examples, task.unit), wordpiece, settings)
-        lost = [inputs.lost_answers()] if inputs.lost else []
-    told = previews.what_was_read(examples, task.unit, task.summary, *lost)
-    if task.preview:
-        told += previews.unknown(examples, task.preview, wordpiece, settings.max_length)
-    return inputs, told
+def previewed(examples: Sequence, task: Task, wordpiece: WordPiece, max_length: int) -> str:
+    """What files hold, and another sentence if much of the first examples is [UNK]."""
+    told = what_was_read(examples, task)
+    if not task.preview:
+        return told
+    tokens = [one for e in examples[:20] for one in task.preview(e, wordpiece, max_length)[0]]
+    share = tokens.count("[UNK]") / len(tokens)
+    return told if share < 0.05 else f"{told} {previews.why_unknown(share, wordpiece)}"
 
 
 def digest(content: object) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
-def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> FineTuning:
-    """The settings that the options describe, for an encoder of this width."""
-    preset = options.preset or ("small" if width < 768 else "spanbert")
-    known = ", ".join(task.presets)
-    require(preset in task.presets, f'the preset "{preset}" is unknown: use one of {known}.')
-    return with_options(task.presets[preset], options)
-
-
-def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:
-    """The model to start from, and whether it already has a head of this task: a fine-tuned model,
-    or an encoder, which gets a new head; untrained: one of that size with new weights, initialized
-    like the small models of this book."""
+def starting_model(options: argparse.Namespace, task: Task) -> Any:
+    """What to start from: a fine-tuned model, if it has a head of this task, or an encoder, which
+    gets a new head; untrained: an encoder of that size with new weights, initialized like the small
+    models of this book."""
     if task.start and not options.untrained and (model := task.start(options.init_from)):
-        return model, True
+        return model
     # the warnings are about heads, which are not needed
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         encoder = BertEncoder.from_huggingface(options.init_from)
@@ -297,7 +281,7 @@ def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:
         generator = torch.Generator().manual_seed(options.seed or 0)
         encoder = BertEncoder(encoder.config, generator)
         start_positions_from_sinusoids(encoder)
-    return encoder, False
+    return encoder
 
 
 def card(
@@ -306,38 +290,52 @@ def card(
     settings: FineTuning,
     examples: int,
     metrics: str,
-    head: bool,
+    kept: bool,
 ) -> str:
-    """README.md of a fine-tuned model. head: whether the head of the checkpoint was kept."""
+    """README.md of a fine-tuned model. kept: whether the checkpoint had the head already."""
     line = json.loads(metrics.splitlines()[-1])
-    name = Path(options.init_from).name
-    start = f"{name}, with its head" if head else name
-    start = f"random weights of the size of {name}" if options.untrained else start
+    start = f"{Path(options.init_from).name}{', with its head' if kept else ''}"
+    if options.untrained:
+        start = f"random weights of the size of {start}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
     files = ", ".join(Path(path).name for path in options.data)
     return (
         f"# Fine-tuned by `python -m spanbert_tutorial finetune {options.task}`\n\n"
-        f"For {task.help}. Started from {start}; {previews.plural(examples, task.unit)} of {files}; "
+        f"For {task.help}. Started from {start}; {plural(examples, task.unit)} of {files}; "
         f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
         "License of the weights: the license of the data and texts applies.\n"
     )
 
 
-# --- scoring ------------------------------------------------------------------------
+# --- scoring and predicting ---------------------------------------------------------
 
 
 def evaluate(options: argparse.Namespace) -> None:
     """Writes predictions and scores as JSON, and prints the scores."""
     task = TASKS[options.task]
-    if task.evaluate:
-        return task.evaluate(options)
     output = check_output(options.output)
-    examples = task.read(*options.data, **reading(options, task))
-    model = task.model.from_pretrained(options.model, options.vocabulary)
-    told = previews.what_was_read(examples, task.unit, task.summary)
-    print(told, file=sys.stderr)  # stdout is for the scores
-    predictions = model.predict(examples)
-    result = task.score and task.score(examples, predictions, **reading(options, task))
-    write_results(output, {"predictions": predictions, "score": result})
-    print(json.dumps(result, indent=1))
+    how = reading(options, task)
+    examples = task.read(*options.data, **how)
+    model = open_model(task.model, options)
+    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
+    if task.results:
+        contents = task.results(options, examples, model)
+    else:
+        contents = {"predictions": (found := model.predict(examples))}
+        contents["score"] = task.score and task.score(examples, found, **how)
+    with writing(f"the results {output}"), whole_folder(output) as folder:
+        for name, content in contents.items():
+            text = json.dumps(content, ensure_ascii=False, indent=1)
+            (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+    print(json.dumps(contents["score"], indent=1))
+
+
+def predict(options: argparse.Namespace) -> None:
+    """Reads the data, writes a line for each example, and says how many."""
+    task = TASKS[options.task]
+    output = check_output(options.output)
+    found = list(task.rows(options, open_model(task.model, options)))
+    with writing(output):
+        write_text(output, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in found))
+    print(f"{plural(len(found), task.unit)}: {output}")

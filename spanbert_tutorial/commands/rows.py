@@ -1,0 +1,133 @@
+"""What `predict TASK` writes: what a fine-tuned model says of labeled files, of files without labels
+and of plain text, a row for each example. Chapter: `book/workshop/your_own_data`.
+
+Offsets count the characters of the reader's own text, in files of words the words; a score is a
+probability, but of answers S + E and of mentions the mention score.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from spanbert_tutorial.engine.hooks import with_bar
+from spanbert_tutorial.errors import require
+from spanbert_tutorial.tasks import coreference, sentence_files, tagging_files
+from spanbert_tutorial.tasks.question_answering import Answer, QuestionAnswerer
+from spanbert_tutorial.tasks.relation_extraction import RelationExtractor
+from spanbert_tutorial.tasks.relation_files import marked_places, read_one
+from spanbert_tutorial.tasks.sentence_tasks import SentencePredictor
+from spanbert_tutorial.tasks.squad_files import Question, read_several
+from spanbert_tutorial.tasks.tagging import Tagger
+from spanbert_tutorial.text.lines import kind_of_file, read_text
+
+Row = dict[str, Any]
+
+
+def is_plain(path: str) -> bool:
+    return kind_of_file(path) == ".txt"
+
+
+def plain_text(path: str) -> str:
+    """The text of a file, its line ends unchanged: the offsets count them."""
+    return read_text(path, "a text file", translate=False)
+
+
+def place(text: str, start: int, end: int) -> Row:
+    return {"text": text[start:end], "start": start, "end": end}
+
+
+def place_in_words(words: Sequence[str], first: int, last: int) -> Row:
+    return {"text": " ".join(words[first : last + 1]), "first": first, "last": last}
+
+
+def answers(options: argparse.Namespace, answerer: QuestionAnswerer) -> Iterator[Row]:
+    plain = [path for path in options.data if is_plain(path)]
+    asking = options.question or []
+    mend = "give it with a .txt, and with no other file"
+    require(bool(plain) == bool(asking), f"--question belongs to plain text: {mend}.")
+    asked = [
+        Question(f"{Path(path).name}, question {number}", question, text)
+        for path in plain
+        for text in [plain_text(path)]
+        for number, question in enumerate(asking, start=1)
+    ]
+    asked += read_several([path for path in options.data if path not in plain], labeled=False)
+    pairs = ((one.question, one.context) for one in with_bar(asked, "question"))
+    found = answerer.answer_many(pairs, options.threshold, n_best=options.n_best)
+
+    def row(answer: Answer) -> Row:
+        return {name: getattr(answer, name) for name in ("text", "start", "end", "score")}
+
+    for one, answer in zip(asked, found, strict=True):
+        best = [row(each) for each in answer.n_best]
+        more = {"null_score": answer.null_score, "n_best": best}
+        yield {"id": one.id, "question": one.question} | row(answer) | more
+
+
+def clusters(
+    options: argparse.Namespace, resolver: coreference.CoreferenceResolver
+) -> Iterator[Row]:
+    for path in options.data:
+        if is_plain(path):
+            text = plain_text(path)
+            document, offsets = coreference.plain_with_offsets(text, Path(path).name)
+            documents = [document]
+        else:
+            documents, offsets = coreference.read(path), []
+        for document in documents:
+            rows: list[list[Row]] = []
+            for cluster in resolver.scored_clusters(document):
+                rows.append([])
+                for (first, last), score in cluster.items():
+                    if offsets:
+                        where = place(text, offsets[first][0], offsets[last][1])
+                    else:
+                        where = place_in_words(document.words, first, last)
+                    rows[-1].append(where | {"score": score})
+            yield {"name": document.name, "part": document.part, "clusters": rows}
+
+
+def relations(options: argparse.Namespace, extractor: RelationExtractor) -> Iterator[Row]:
+    for path in options.data:
+        examples = read_one(Path(path), labeled=False)
+        text = plain_text(path) if is_plain(path) else ""
+        marked = marked_places(text) if text else [()] * len(examples)
+        scores = extractor.scores(examples)
+        for example, places, row in zip(examples, marked, scores, strict=True):
+            score, best = row.softmax(-1).max(-1)
+            names = [place(text, *one) for one in places]
+            for name in (example.subject, example.object) if not text else ():
+                names.append(place_in_words(example.words, name.first, name.last))
+            said = {"id": example.id, "relation": extractor.facts["relations"][int(best)]}
+            yield said | {"score": float(score), "subject": names[0], "object": names[1]}
+
+
+def sentences(options: argparse.Namespace, predictor: SentencePredictor) -> Iterator[Row]:
+    examples = sentence_files.read(*options.data, subtask=options.subtask, labeled=False)
+    scores = predictor.scores(examples)
+    labels = predictor.predict(examples)
+    for ((first, second), _), label, row in zip(examples, labels, scores, strict=True):
+        said = {"text": first} if second is None else {"text": first, "text_pair": second}
+        if isinstance(label, float):  # the score is what is predicted
+            yield said | {"score": label}
+        else:
+            yield said | {"label": label, "score": float(row.softmax(-1).max())}
+
+
+def entities(options: argparse.Namespace, tagger: Tagger) -> Iterator[Row]:
+    """A row for each text; of a plain text one for all its sentences."""
+    for path in options.data:
+        examples = tagging_files.read(path, labeled=False)
+        text = plain_text(path) if is_plain(path) else ""
+        starts = [at for at, _ in tagging_files.placed_sentences(text)] or [0] * len(examples)
+        rows = []
+        for (part, _), at, found in zip(examples, starts, tagger.predict(examples), strict=True):
+            named = [
+                place(text or part, at + start, at + end) | {"label": label, "score": score}
+                for start, end, label, score in found
+            ]
+            rows.append({"text": part, "entities": named})
+        if text:
+            rows = [{"text": text, "entities": [one for row in rows for one in row["entities"]]}]
+        yield from rows
