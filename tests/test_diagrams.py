@@ -16,8 +16,8 @@ from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.figures.boundary import WORDS
 from spanbert_tutorial.figures.moving import SIZE, text_width
+from spanbert_tutorial.figures.try_it import WORDS
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective

@@ -18,8 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spanbert_tutorial.figures.explorer import FRAME, kernel_is_live
-from spanbert_tutorial.figures.part import json_script
+from spanbert_tutorial.figures.explorer import FRAME, json_script, kernel_is_live
 from spanbert_tutorial.figures.tokens import STYLES
 
 WIDTH = 360  # units of a narrow diagram: on a telephone about one pixel each
@@ -97,15 +96,10 @@ class Moving:
         given = {name.replace("_", "-"): look for name, look in looks.items() if look is not None}
         given["words"] = words
         moving = {name: list(map(_written, x)) for name, x in given.items() if isinstance(x, list)}
-        if moving:  # (frame, value) of every frame in which the value is another than before
-            changes = {
-                name: [(i, x) for i, x in enumerate(values) if not i or x != values[i - 1]]
-                for name, values in moving.items()
-            }
-            self.changes.append(changes)
-            given |= {name: values[self.first] for name, values in moving.items()} | {
-                "data-part": ""
-            }
+        if moving:
+            self.changes.append({name: _changes(values) for name, values in moving.items()})
+            given |= {name: values[self.first] for name, values in moving.items()}
+            given["data-part"] = ""
         text = escape(str(given.pop("words")), quote=False)
         attributes = "".join(f' {name}="{escape(_written(x))}"' for name, x in given.items())
         self.parts.append(f"<{tag}{attributes}>{text}{inside}</{tag}>")
@@ -124,8 +118,8 @@ class Moving:
     ) -> None:
         """Text whose line stands at y. anchor: "start" or "end", else x is its middle; soft:
         paler."""
-        looks = {"font_weight": 600 if bold else None, "fill_opacity": ".75" if soft else None}
-        looks |= {"text_anchor": anchor, "font_size": size, "fill": color}
+        looks: dict[str, Any] = {"text_anchor": anchor, "font_size": size, "fill": color}
+        looks |= {"font_weight": 600 if bold else None, "fill_opacity": ".75" if soft else None}
         self.add("text", words, x=x, y=y, **looks)
 
     def line(self, way: str, **looks: Any) -> None:
@@ -190,6 +184,11 @@ class Moving:
             told = f"{self.title}. {self.description}"
             display({"text/plain": told, "image/svg+xml": self.svg()}, raw=True)
         display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
+
+
+def _changes(values: list[str]) -> list[tuple[int, str]]:
+    """(frame, value) of every frame in which the value is another than before."""
+    return [(i, value) for i, value in enumerate(values) if not i or value != values[i - 1]]
 
 
 def _written(value: object) -> str:

@@ -2,8 +2,7 @@
 `book/bert/pretraining`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ GAPS, ROW, GUESS = 338, 56, 122  # where the gaps begin, from gap to gap, from g
 HIGH = 22  # of a token
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """One masked token. before, after: tokens beside it; token: the right one; predictions: for
     each snapshot the top tokens with their probabilities, best first."""
 
@@ -39,20 +37,22 @@ def training_scrubber(
     steps: of the S snapshots; losses: two curves, name → values [S]; landmarks: name → a loss drawn
     as a level line; attention: [S, L, A, 2m+1], weights at distance −m … m, for at most four heads.
     """
-    attention = np.asarray(attention, dtype=float)
-    says = [_says(place, step, losses, attention, gaps) for place, step in enumerate(steps)]
-    shown = f"Loss, attention by distance and {len(gaps)} filled gaps"
-    picture = Moving(
-        WIDTH,
-        GAPS + 8 + ROW * len(gaps),
-        "A training, step by step",
-        f"{shown} at steps {steps[0]} to {steps[-1]}. {says[0]}",
-        says,
-        [Button("Play", [len(steps) - 1])],
-        slider="training step",
-        marks=[str(step) for step in steps],
-        pace=0.7,
-    )
+    most = neighbors(attention).max((1, 2))
+    says = []
+    for i, step in enumerate(steps):
+        loss = ", ".join(f"{name} {values[i]:.2f}" for name, values in losses.items())
+        best = ", ".join(f"“{gap.predictions[i][0][0]}”" for gap in gaps)
+        says.append(
+            f"Step {step}. Loss {loss}. Most attention any head gives the neighbors: {most[i]:.2f}. "
+            f"Top predictions: {best}."
+        )
+    told = f"Loss, attention by distance and {len(gaps)} filled gaps at steps "
+    told += f"{steps[0]} to {steps[-1]}. {says[0]}"
+    size = WIDTH, GAPS + 8 + ROW * len(gaps)
+    buttons = [Button("Play", [len(steps) - 1])]
+    marks = [str(step) for step in steps]
+    slider: dict[str, Any] = {"slider": "training step", "marks": marks, "pace": 0.7}
+    picture = Moving(*size, "A training, step by step", told, says, buttons, **slider)
     heads = {
         13: ("loss", "in nats, on held-out text"),
         202: ("attention of a gap", "by distance; orange: its neighbors"),
@@ -68,17 +68,6 @@ def training_scrubber(
     for place, gap in enumerate(gaps):
         _gap(picture, GAPS + ROW * place, gap)
     return picture
-
-
-def _says(
-    place: int, step: int, losses: Mapping, attention: np.ndarray, gaps: Sequence[Gap]
-) -> str:
-    told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
-    best = ", ".join(f"“{gap.predictions[place][0][0]}”" for gap in gaps)
-    return (
-        f"Step {step}. Loss {told}. Most attention any head gives the neighbors: "
-        f"{neighbors(attention)[place].max():.2f}. Top predictions: {best}."
-    )
 
 
 def neighbors(attention: np.ndarray) -> np.ndarray:
