@@ -141,18 +141,18 @@ class MaskingMachine(Moving):
     def _distribution(self, base: float) -> None:
         """The lengths as outlined bars, as high as the draws would pile up by their probabilities,
         and the draws as squares."""
-        self.text(0, 13, "length distribution", anchor="start", bold=True)
+        self.text(0, 13, "length distribution", text_anchor="start", bold=True)
         notes = {13: "dashed: as expected", 28: "square: one draw; hollow: it was cut"}
         for down, note in notes.items():
-            self.text(WIDTH, down, note, anchor="end", size=SMALL, soft=True)
+            self.text(WIDTH, down, note, text_anchor="end", font_size=SMALL, soft=True)
         for place, share in enumerate(LAW):
             x, high = 10 + COLUMN * place, len(self.draws) * share * SQUARE
             bar = f"M{x} {base}v{-high:.1f}h{COLUMN - 6}v{high:.1f}z"
             self.line(bar, stroke_dasharray="3 2")
             self.text(x + 14, base + 14, str(place + 1), bold=True)
-            self.text(x + 14, base + 28, f"{share:.0%}", size=SMALL, soft=True)
+            self.text(x + 14, base + 28, f"{share:.0%}", font_size=SMALL, soft=True)
         self.line(f"M6 {base}H{WIDTH - 4}")
-        self.text(0, base + 14, "ℓ", anchor="start")
+        self.text(0, base + 14, "ℓ", text_anchor="start")
         piles = np.zeros(10, dtype=int)
         for number, span in enumerate(self.draws):
             column = span.length - 1
@@ -166,7 +166,7 @@ class MaskingMachine(Moving):
     def _text(self, y: float, name: str, masks: Sequence[np.ndarray]) -> None:
         """The text with its masked tokens, bool [n] for each frame, and how much of the budget is
         spent."""
-        self.text(0, y, name, anchor="start", bold=True)
+        self.text(0, y, name, text_anchor="start", bold=True)
         for place in range(self.budget):
             looks = {"width": 12, "height": 11, "rx": 2, "stroke": MASKED, "fill": MASKED}
             spent = [int(mask.sum() > place) for mask in masks]
@@ -174,7 +174,7 @@ class MaskingMachine(Moving):
             self.add("rect", x=left, y=y - 10, fill_opacity=spent, **looks)
         told = [f"{mask.sum()} tokens, {len(spans_of(mask))} spans" for mask in masks]
         told = [line.replace(" 1 spans", " 1 span") for line in told]
-        self.text(WIDTH, y, told, anchor="end", size=12)
+        self.text(WIDTH, y, told, text_anchor="end", font_size=12)
         for token, (x, down, wide), *state in zip(self.tokens, self.places, *masks, strict=True):
             looks = {
                 "fill": MASKED,
@@ -185,7 +185,7 @@ class MaskingMachine(Moving):
             size = {"width": wide, "height": 20, "rx": 5}
             self.add("rect", x=x + 0.5, y=y + 9 + down, **size, **looks)
             fill = ["#fff" if masked else "currentColor" for masked in state]
-            self.text(x + wide / 2, y + 23.5 + down, token, size=12, color=fill)
+            self.text(x + wide / 2, y + 23.5 + down, token, font_size=12, fill=fill)
 
     def _chips(self, base: float, text: float) -> None:
         """Each draw as a small sign that appears above its column and flies to its first word."""

@@ -105,22 +105,11 @@ class Moving:
         self.parts.append(f"<{tag}{attributes}>{text}{inside}</{tag}>")
 
     def text(
-        self,
-        x: float,
-        y: float,
-        words: str | Sequence[str],
-        *,
-        anchor: str | None = None,
-        size: float | None = None,
-        bold: bool = False,
-        soft: bool = False,
-        color: str | Sequence[str] | None = None,
+        self, x: Any, y: Any, words: Any, *, bold: bool = False, soft: bool = False, **looks: Any
     ) -> None:
-        """Text whose line stands at y. anchor: "start" or "end", else x is its middle; soft:
-        paler."""
-        looks: dict[str, Any] = {"text_anchor": anchor, "font_size": size, "fill": color}
-        looks |= {"font_weight": 600 if bold else None, "fill_opacity": ".75" if soft else None}
-        self.add("text", words, x=x, y=y, **looks)
+        """Text in the middle of x, with its line at y. soft: paler."""
+        own = {"font_weight": 600 if bold else None, "fill_opacity": ".75" if soft else None}
+        self.add("text", words, x=x, y=y, **looks, **own)
 
     def line(self, way: str, **looks: Any) -> None:
         """A thin line, as the `d` of a path: things belong together."""

@@ -59,8 +59,8 @@ def training_scrubber(
         GAPS - 12: ("gaps", "and the top predictions for them"),
     }
     for y, (title, note) in heads.items():
-        picture.text(2, y, title, anchor="start", bold=True)
-        picture.text(WIDTH - 2, y, note, anchor="end", size=12, soft=True)
+        picture.text(2, y, title, text_anchor="start", bold=True)
+        picture.text(WIDTH - 2, y, note, text_anchor="end", font_size=12, soft=True)
     _curves(picture, steps, losses, landmarks)
     for place, (layer, head) in enumerate(np.ndindex(attention.shape[1:3])):
         name, weights = f"layer {layer + 1}, head {head + 1}", attention[:, layer, head]
@@ -94,16 +94,16 @@ def _curves(
     def y(loss: float) -> float:
         return round(LOWER - (LOWER - UPPER) * (loss - low) / (top - low), 1)
 
+    label: dict[str, Any] = {"text_anchor": "end", "font_size": SMALL, "soft": True}
     for nats in range(int(np.ceil(low)), int(top) + 1):
-        picture.text(LEFT - 6, y(nats) + 4, str(nats), size=SMALL, anchor="end", soft=True)
+        picture.text(LEFT - 6, y(nats) + 4, str(nats), **label)
     picture.line(f"M{LEFT} {UPPER - 6}V{LOWER}H{RIGHT}")
     for step in steps[:: max(1, len(steps) // 3)]:
-        picture.text(x(step), LOWER + 14, f"{step}", size=SMALL, soft=True)
+        picture.text(x(step), LOWER + 14, f"{step}", font_size=SMALL, soft=True)
     for place, (name, loss) in enumerate(landmarks.items()):
         below = 12 if place else -4  # the first is named above its line
         picture.line(f"M{LEFT} {y(loss)}H{RIGHT}")
-        name = f"{name} {loss:.2f}"
-        picture.text(RIGHT, y(loss) + below, name, size=SMALL, anchor="end", soft=True)
+        picture.text(RIGHT, y(loss) + below, f"{name} {loss:.2f}", **label)
     here = [x(step) for step in steps]
     looks = {"width": 1, "height": LOWER - UPPER + 6, "fill": "currentColor", "opacity": 0.5}
     picture.add("rect", x=here, y=UPPER - 6, **looks)
@@ -114,7 +114,7 @@ def _curves(
         picture.add("path", d=f"M{points}M{2 + left} 27h22", stroke_dasharray=dashes, **look)
         picture.add("circle", cx=here, cy=[y(loss) for loss in values], r=4, fill=COLORS["loss"])
         told = [f"{name} {loss:.2f}" for loss in values]
-        picture.text(left + 29, 31, told, size=12, anchor="start")
+        picture.text(left + 29, 31, told, text_anchor="start", font_size=12)
 
 
 def _bars(picture: Moving, left: float, name: str, weights: np.ndarray, unit: float) -> None:
@@ -130,10 +130,10 @@ def _bars(picture: Moving, left: float, name: str, weights: np.ndarray, unit: fl
     wide = 9 * weights.shape[1] - 2
     picture.line(f"M{left} {CHART + 0.5}h{wide}")
     for place, text in ((0, f"−{middle}"), (middle, "0"), (2 * middle, f"{middle}")):
-        picture.text(left + 9 * place + 3.5, CHART + 12, text, size=SMALL, soft=True)
-    picture.text(left + wide / 2, CHART + 26, name, size=SMALL)
+        picture.text(left + 9 * place + 3.5, CHART + 12, text, font_size=SMALL, soft=True)
+    picture.text(left + wide / 2, CHART + 26, name, font_size=SMALL)
     both = [f"{one:.2f}" for one in neighbors(weights).tolist()]
-    picture.text(left + wide / 2, CHART - BARS - 2, both, bold=True, color=COLORS["boundary"])
+    picture.text(left + wide / 2, CHART - BARS - 2, both, bold=True, fill=COLORS["boundary"])
 
 
 def _gap(picture: Moving, y: float, gap: Gap) -> None:
@@ -145,14 +145,15 @@ def _gap(picture: Moving, y: float, gap: Gap) -> None:
             fill, color, stroke = COLORS["masked"], "#fff", "none"
         looks = {"fill": fill, "stroke": stroke, "stroke_opacity": 0.5}
         picture.add("rect", x=x, y=y, width=wide, height=HIGH, rx=5, **looks)
-        picture.text(x + wide / 2, y + 15.5, word, color=color)
+        picture.text(x + wide / 2, y + 15.5, word, fill=color)
         x += wide + 3
-    picture.text(WIDTH, y + 15.5, f"masked: {gap.token}", anchor="end", size=12, soft=True)
+    told = f"masked: {gap.token}"
+    picture.text(WIDTH, y + 15.5, told, text_anchor="end", font_size=12, soft=True)
     for place in range(len(gap.predictions[0])):
         left, wide, top = 1 + GUESS * place, GUESS - 14, y + HIGH + 19
         now = [(token, float(p)) for token, p in (one[place] for one in gap.predictions)]
-        told = [f"{'✓ ' * (token == gap.token)}{token} {p:.2f}" for token, p in now]
-        picture.text(left, top - 4, told, size=12, anchor="start")
+        guesses = [f"{'✓ ' * (token == gap.token)}{token} {p:.2f}" for token, p in now]
+        picture.text(left, top - 4, guesses, text_anchor="start", font_size=12)
         bar = {"x": left, "y": top, "height": 5}
         picture.add("rect", width=wide, fill="currentColor", fill_opacity=".14", **bar)
         long = [wide * p for _, p in now]
