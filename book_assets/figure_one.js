@@ -1,5 +1,5 @@
 /* Figure 1 of the SpanBERT paper, alive: choose a span, and see what each head reads and predicts. The predictions of every
-   span come with the page, made by `spanbert_tutorial/figures/boundary.py`. */
+   span come with the page, made by `spanbert_tutorial/figures/try_it.py`. */
 
 (function () {
   "use strict";

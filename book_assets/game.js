@@ -1,5 +1,5 @@
 /* Beat the boundary: ten rounds against both heads of spanbert-mini. Rounds and predictions come with the page, made by
-   `spanbert_tutorial/figures/beat_the_boundary.py`; nothing is loaded, nothing is sent. */
+   `spanbert_tutorial/figures/try_it.py`; nothing is loaded, nothing is sent. */
 
 (function () {
   "use strict";

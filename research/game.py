@@ -10,8 +10,7 @@ import numpy as np
 
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.figures.beat_the_boundary import FILE
-from spanbert_tutorial.figures.try_it import MINI, pretrained
+from spanbert_tutorial.figures.try_it import GAME, MINI, pretrained
 from spanbert_tutorial.pretraining.model import fill_masks
 from spanbert_tutorial.spanbert.span_masking import clipped_geometric
 from spanbert_tutorial.text.sentences import split_sentences
@@ -89,7 +88,7 @@ if __name__ == "__main__":
     drawn = [one | predict(one) for one in draw_rounds()]
     lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in drawn)
     head = json.dumps(SOURCE, indent=1)[:-2]
-    file = data_path("reader").with_name(FILE)
+    file = data_path("reader").with_name(GAME)
     file.write_text(f'{head},\n "rounds": [\n{lines}\n]}}\n', encoding="utf-8")
     for view in ("near", "whole"):
         print(view, {name: wins(drawn, view, name) for name in HEADS}, "of", len(drawn))

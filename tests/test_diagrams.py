@@ -16,10 +16,8 @@ from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.figures import span_scores
-from spanbert_tutorial.figures.boundary import WORDS
-from spanbert_tutorial.figures.diagram import SIZE, Diagram, text_width
-from spanbert_tutorial.figures.scales import draw_scales
+from spanbert_tutorial.figures.moving import SIZE, text_width
+from spanbert_tutorial.figures.try_it import WORDS
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -35,17 +33,8 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 SVG = "{http://www.w3.org/2000/svg}"
 LIGHT, DARK = (255, 255, 255), (20, 24, 30)  # the grounds of the pages
 LEAST_SIZE = 10.5  # units; a telephone of 360 pixels shows a unit as about 0.9 of a pixel
-# The worked example of the chapter on question answering.
-PIECES = ["[CLS]", "who", "[SEP]", "Ada", "met", "Bo", "[SEP]"]
-STARTS = np.array([1, 0, 0, 2, 0, 1, 0])
-ENDS = np.array([1, 0, 0, 2, 0, 3, 0])
-CONTEXT = {"first": 3, "last": 5, "longest": 3}
 TINY = EncoderConfig.tiny(vocab_size=40, hidden_dropout_prob=0.0)
 BASE = EncoderConfig.base()
-SCALES = {
-    "weights": {"tiny": (8e5, "0.8 million"), "large": (3.4e8, "340 million")},
-    "hours": {"one": (1, "1")},
-}
 
 
 def files() -> dict[str, str]:
@@ -67,13 +56,7 @@ def stored() -> dict[str, str]:
 
 
 FILES, STORED = files(), stored()
-DRAWINGS = {
-    **FILES,
-    **STORED,
-    "start and end": span_scores.start_and_end(PIECES, STARTS, ENDS, **CONTEXT).svg(),
-    "pairs": span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg(),
-    "scales": draw_scales(SCALES, "Two scales").svg(),
-}
+DRAWINGS = {**FILES, **STORED}
 
 
 def real_call() -> tuple[PretrainingModel, dict[str, torch.Tensor]]:
@@ -93,11 +76,13 @@ def real_call() -> tuple[PretrainingModel, dict[str, torch.Tensor]]:
 
 
 def texts_of(root: ET.Element):
-    """The same of a parsed drawing; looks stand at the group around a text."""
-    for group in root.iter(f"{SVG}g"):
-        for text in group.iter(f"{SVG}text"):
-            size = float(group.get("font-size", SIZE))
-            yield text, size, group.get("text-anchor", "middle"), text.get("transform") is not None
+    """(text, size, anchor, whether it is turned) of each text of a drawing; looks stand at the text
+    or at the group around it. Without what flies: groups that are moved."""
+    for group in root.iter():
+        looks = {"font-size": SIZE, "text-anchor": "middle"} | group.attrib
+        for text in group.findall(f"{SVG}text") if "transform" not in looks else ():
+            own = looks | text.attrib
+            yield text, float(own["font-size"]), own["text-anchor"], "transform" in own
 
 
 def fits(root: ET.Element, text: ET.Element, size: float, anchor: str, turned: bool) -> bool:
@@ -248,37 +233,20 @@ def test_the_gradient_takes_the_path_that_the_drawing_shows():
 # --- question answering -------------------------------------------------------------
 
 
-def test_legal_pairs_are_those_that_the_decoder_may_choose():
-    rng = np.random.default_rng(0)
-    for first, last, longest in ((3, 5, 3), (3, 5, 2), (4, 9, 30), (2, 2, 1)):
-        n = last + 2
-        tokens = last - first + 1
-        starts, ends = rng.random((2, n))
-        window = Window(np.zeros(n, int), np.zeros(n, int), 0, tokens, first, np.ones(tokens, bool))
-        found = best_spans(window, starts, ends, n * n, longest)
-        allowed = {(span.first + first, span.last + first) for span in found}
-        legal = span_scores.legal_pairs(n, first, last, longest)
-        assert allowed == {(int(i), int(j)) for i, j in np.argwhere(legal)}
-        assert span_scores._best(starts, ends, legal) == (
-            found[0].first + first,
-            found[0].last + first,
-        )
-
-
-def test_null_score_best_span_and_null_odds_by_hand():
-    told = shown_in(span_scores.start_and_end(PIECES, STARTS, ENDS, **CONTEXT))
-    assert "best span, Ada met Bo: start + end" in told and told.count("−3") == 1  # 2 − 5
-    shown = [
-        text.text
-        for text, *_ in texts_of(
-            ET.fromstring(span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg())
-        )
-    ]
-    # the null score and six spans
-    assert sorted(text for text in shown if text.isdigit()) == sorted("2425034")
-    shorter = span_scores.pair_matrix(PIECES, STARTS, ENDS, first=3, last=5, longest=2)
-    assert "The best is Ada." in shorter.description  # 4; three tokens would be too many
-
-
-def shown_in(drawing: Diagram) -> str:
-    return " | ".join(text.text for text, *_ in texts_of(ET.fromstring(drawing.svg())))
+def test_the_drawn_scores_are_those_of_the_decoder():
+    starts, ends = np.array([[1, 0, 0, 2, 0, 1, 0], [1, 0, 0, 2, 0, 3, 0]])
+    empty = np.zeros(7, dtype=int)
+    window = Window(empty, empty, 0, 3, 3, np.ones(3, dtype=bool))  # [SEP] Ada met Bo [SEP]
+    spans = best_spans(window, starts, ends, 49, 3)
+    null, best = starts[0] + ends[0], spans[0]
+    assert (best.first, best.last) == (0, 2)
+    shown = [text.text for text, *_ in texts_of(ET.fromstring(FILES["answer_scores.svg"]))]
+    rows = shown[shown.index("[CLS]") + 7 :][:14]
+    assert list(map(int, rows)) == np.stack([starts, ends], axis=1).ravel().tolist()
+    assert {f"{null}", f"{best.score:g}", f"−{best.score - null:g}"} <= set(shown[-8:])
+    assert f"Ada met Bo, {best.score:g}. Null odds: {null - best.score:g}" in said(
+        "answer_scores.svg"
+    )
+    shown = [text.text for text, *_ in texts_of(ET.fromstring(FILES["answer_pairs.svg"]))]
+    numbers = sorted(int(text) for text in shown if text.isdigit())
+    assert numbers == sorted([null, *(span.score for span in spans)])

@@ -10,13 +10,13 @@ from html import unescape
 import numpy as np
 import pytest
 import torch
-from test_diagrams import LEAST_SIZE, SVG, fits, real_call
+from test_diagrams import LEAST_SIZE, SVG, fits, real_call, texts_of
 from test_figures_explorer import NASTY, Page
 
 from research.experiments.inside_a_run import predictions
 from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
-from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
+from spanbert_tutorial.figures.moving import Button, Moving
 from spanbert_tutorial.figures.training_scrubber import Gap, neighbors, training_scrubber
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
@@ -26,12 +26,13 @@ PIECES = (
 ).split()
 
 
-def small_moving(says: tuple[str, ...] = ("zero", "one", "two"), **options) -> Moving:
-    picture = MovingDiagram(100, 60, "A & B", "one < two", frames=3, first=1)
-    picture.part("rect", x=[0, 10.04, 20], y=5, width=10, height=10)
-    picture.part("text", ["<a>", "b", "b"], x=10, y=40)
+def small_moving() -> Moving:
     buttons = [Button("Play", [2]), Button("Next", [1, 2], plays=False)]
-    return Moving(picture, says, buttons=buttons, pace=0.05, **options)
+    says = ["zero", "one", "two"]
+    made = Moving(100, 60, "A & B", "one < two", says, buttons, first=1, pace=0.05)
+    made.add("rect", x=[0, 10.04, 20], y=5, width=10, height=10)
+    made.text(10, 40, ["<a>", "b", "b"])
+    return made
 
 
 def machine() -> MaskingMachine:
@@ -55,7 +56,7 @@ def scrubber(steps: int = 4) -> Moving:
     return training_scrubber(steps, losses, landmarks, attention, gaps)
 
 
-FIGURES = {"small": small_moving, "machine": lambda: machine().moving(), "scrubber": scrubber}
+FIGURES = {"small": small_moving, "machine": machine, "scrubber": scrubber}
 
 
 @pytest.fixture(params=FIGURES)
@@ -92,9 +93,9 @@ def test_a_figure_is_the_same_every_time_asks_for_nothing_and_has_words(figure):
     html = figure._repr_html_()
     assert html == figure._repr_html_() and "http" not in html and " id=" not in html
     root = drawing(html)
-    assert root.find(f"{SVG}title").text == figure.picture.title
-    assert root.find(f"{SVG}desc").text == figure.picture.description
-    assert figure.picture.title in repr(figure) and figure.picture.description in repr(figure)
+    assert root.find(f"{SVG}title").text == figure.title
+    assert root.find(f"{SVG}desc").text == figure.description
+    assert figure.title in repr(figure) and figure.description in repr(figure)
     assert len(html.encode()) < 150_000
 
 
@@ -102,23 +103,13 @@ def test_without_script_the_first_frame_stands_whole_and_the_controls_are_hidden
     page = Page(figure._repr_html_())
     controls = [looks for _, looks in page.tags if "data-controls" in looks or "data-hint" in looks]
     assert controls and all("hidden" in looks for looks in controls)
-    assert figure.says[figure.picture.first] in "".join(page.text)
+    assert figure.says[figure.first] in "".join(page.text)
 
 
 def test_the_text_of_the_first_frame_stays_inside_and_can_be_read_on_a_telephone(figure):
     root = drawing(figure._repr_html_())
-    parents = {child: parent for parent in root.iter() for child in parent}
-    for text in root.iter(f"{SVG}text"):
-
-        def look(name: str, other: str, text: ET.Element = text) -> str:
-            return text.get(name) or parents[text].get(name) or other
-
-        size = float(look("font-size", "13"))
-        assert size >= LEAST_SIZE, text.text
-        if parents[text].get("transform") is None:  # the chips of the machine fly
-            assert fits(
-                root, text, size, look("text-anchor", "middle"), text.get("transform") is not None
-            ), text.text
+    for text, size, anchor, turned in texts_of(root):
+        assert size >= LEAST_SIZE and fits(root, text, size, anchor, turned), text.text
 
 
 def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(figure, monkeypatch):
@@ -126,7 +117,8 @@ def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(fig
     monkeypatch.setattr("IPython.display.display", lambda made, **options: shown.append(made))
     figure._ipython_display_()
     still, moving = shown
-    assert still == {"text/plain": repr(figure.picture), "image/svg+xml": figure.picture.svg()}
+    told = f"{figure.title}. {figure.description}"
+    assert still == {"text/plain": told, "image/svg+xml": figure.svg()}
     assert moving == {"text/plain": repr(figure), "text/html": figure._repr_html_()}
     root = ET.fromstring(still["image/svg+xml"])
     attributes = {name for element in root.iter() if element is not root for name in element.attrib}
@@ -140,15 +132,11 @@ def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(fig
 
 
 def test_all_text_of_a_moving_figure_is_escaped():
-    picture = MovingDiagram(100, 60, NASTY[0], NASTY[-1], frames=2)
-    picture.part("text", [NASTY[0], NASTY[4]], x=[1, 2]).part("text", NASTY[-1])
-    made = Moving(
-        picture,
-        [NASTY[0], NASTY[4]],
-        buttons=[Button(NASTY[-1], [1])],
-        slider=NASTY[0],
-        marks=NASTY[:2],
-    )
+    says, buttons = [NASTY[0], NASTY[4]], [Button(NASTY[-1], [1])]
+    slider = {"slider": NASTY[0], "marks": NASTY[:2]}
+    made = Moving(100, 60, NASTY[0], NASTY[-1], says, buttons, **slider)
+    made.text([1, 2], 9, [NASTY[0], NASTY[4]])
+    made.add("text", NASTY[-1])
     page = Page(made._repr_html_())
     shapes = {"svg", "title", "desc", "g", "rect", "text"}
     assert page.names() <= shapes | {"div", "style", "button", "label", "input", "span", "script"}
@@ -160,19 +148,18 @@ def test_all_text_of_a_moving_figure_is_escaped():
 
 def test_the_machine_masks_as_the_package_does():
     made = machine()
-    for seed, one in enumerate(made.rounds):
-        assert np.array_equal(
-            one.span, SpanMasking().select(made.starts, np.random.default_rng(seed))
-        )
-        assert np.array_equal(
-            one.token, TokenMasking().select(made.starts, np.random.default_rng(seed))
-        )
-        last = max(place for place, frame in enumerate(made.frames) if frame.round == seed)
-        for shown, wanted in zip(
-            made.hidden(made.frames[last]), (one.span, one.token), strict=True
-        ):
-            assert np.array_equal(shown, wanted)
-    assert made.counts().sum() == len(made.draws)
+    for seed, last in enumerate(made.buttons[0].stops):
+        frame = made.frames[last]
+        for shown, scheme in ((frame.by_spans, SpanMasking()), (frame.by_tokens, TokenMasking())):
+            assert np.array_equal(shown, scheme.select(made.starts, np.random.default_rng(seed)))
+    assert made.counts.sum() == len(made.draws) == frame.counted
+
+
+def test_one_draw_ends_where_the_span_has_landed():
+    made = machine()
+    stops = made.buttons[1].stops
+    assert [made.frames[stop].counted for stop in stops] == list(range(1, len(made.draws) + 1))
+    assert not any(made.frames[stop].hangs for stop in stops)
 
 
 # --- the slider through a training --------------------------------------------------
@@ -218,9 +205,7 @@ def browser_page(request, tmp_path, browser) -> Iterator:
     """All figures on one page; the parameter asks for less motion."""
     page_file = tmp_path / "page.html"
     made = [FIGURES[name]() for name in FIGURES]
-    outputs = [
-        f"<div><div>{one.picture.svg()}</div><div>{one._repr_html_()}</div></div>" for one in made
-    ]
+    outputs = [f"<div><div>{one.svg()}</div><div>{one._repr_html_()}</div></div>" for one in made]
     page_file.write_text(f"<!doctype html><meta charset=utf-8>{''.join(outputs)}", encoding="utf-8")
     motion = getattr(request, "param", "no-preference")
     page = browser.new_context(reduced_motion=motion).new_page()
@@ -280,9 +265,7 @@ def test_less_motion_shows_results_at_once(browser_page):
     roots = browser_page.locator("[data-moving]")
     made = machine()
     roots.nth(1).locator("button").first.press("Enter")
-    assert roots.nth(1).locator("[data-says]").inner_text() == made.says(
-        made.frames[made.ends()[1]]
-    )
+    assert roots.nth(1).locator("[data-says]").inner_text() == made.says[made.buttons[0].stops[1]]
     lasts = "part => getComputedStyle(part).transitionDuration"
     assert roots.nth(1).locator("[data-part]").first.evaluate(lasts) == "0s"
     assert not roots.nth(2).locator("button").is_visible()

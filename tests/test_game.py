@@ -11,8 +11,8 @@ from environment import ROOT
 from research import game
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.figures.beat_the_boundary import FILE, stored
-from spanbert_tutorial.figures.boundary import SPAN, figure_one
+from spanbert_tutorial.figures import try_it
+from spanbert_tutorial.figures.try_it import GAME, SPAN, figure_one
 
 PHONE = {"width": 390, "height": 800}
 TRY_IT = "book/workshop/try_it.html"
@@ -22,16 +22,16 @@ TRY_IT = "book/workshop/try_it.html"
 
 
 def test_the_rounds_are_those_that_the_program_draws_from_the_reader():
-    kept = stored()
+    kept = try_it.game().data
     drawn = [{key: one[key] for key in ("title", "text", "masked")} for one in kept["rounds"]]
     assert drawn == game.draw_rounds() and len(drawn) == game.ROUNDS
     assert {key: kept[key] for key in game.SOURCE} == game.SOURCE
-    assert data_path(FILE).stat().st_size <= 100_000
+    assert data_path(GAME).stat().st_size <= 100_000
 
 
 def test_the_stored_predictions_are_the_checkpoint_s():
     """Other processors give other digits, and may swap two tokens of the same probability."""
-    for one in stored()["rounds"]:
+    for one in try_it.game().data["rounds"]:
         for view, heads in game.predict(one).items():
             for head, rows in heads.items():
                 for now, row in zip(rows, one[view][head], strict=True):
@@ -40,7 +40,7 @@ def test_the_stored_predictions_are_the_checkpoint_s():
 
 
 def test_the_page_says_how_often_each_head_wins():
-    rounds = stored()["rounds"]
+    rounds = try_it.game().data["rounds"]
     page = " ".join((ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8").split())
     near, whole = (
         {head: game.wins(rounds, view, head) for head in game.HEADS} for view in ("near", "whole")
@@ -96,7 +96,7 @@ def opened(browser):
 def test_ten_rounds_by_keyboard_a_score_and_a_card(opened):
     page = opened(f"{TRY_IT}#widget=game&seed=3")
     part = page.locator("[data-try=game]")
-    by_text = {one["text"]: one for one in stored()["rounds"]}
+    by_text = {one["text"]: one for one in try_it.game().data["rounds"]}
     rounds, right = [], 4
     for number in range(10):
         assert part.locator(".mask").first.inner_text() == "[MASK]"

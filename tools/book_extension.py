@@ -37,11 +37,11 @@ FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form.
 LIVE = {
-    "span_boundary.svg": "spanbert_tutorial.figures.boundary:figure_one",
+    "span_boundary.svg": "spanbert_tutorial.figures.try_it:figure_one",
     "try_line.svg": "spanbert_tutorial.figures.try_it:line",
     "try_hide.svg": "spanbert_tutorial.figures.try_it:mask_part",
     "try_ask.svg": "spanbert_tutorial.figures.try_it:ask_part",
-    "game.svg": "spanbert_tutorial.figures.beat_the_boundary:game",
+    "game.svg": "spanbert_tutorial.figures.try_it:game",
 }
 
 # What stands in a page → the files that it loads then.

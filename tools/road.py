@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLORS
+from spanbert_tutorial.figures.moving import COLORS
 
 
 class Chapter(NamedTuple):

@@ -4,11 +4,8 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from spanbert_tutorial.figures.tokens import STRIP
+from spanbert_tutorial.figures.tokens import COLORS, mark_style, strip_html
 
-COLORS = (
-    "31,119,180 214,39,40 44,140,60 200,120,0 148,103,189 0,140,150 190,90,160 130,110,40"
-).split()
 Span = tuple[int, int]  # first and last word
 
 
@@ -52,20 +49,12 @@ class ClusterText:
     def _begin(self, number: int) -> str:
         if not number:
             return '<span style="border-bottom:1px dotted currentColor">'
-        color = COLORS[(number - 1) % len(COLORS)]
-        style = (
-            f"background:rgba({color},.22);border-bottom:3px solid rgb({color});padding:.1em .15em"
-        )
+        style = mark_style(COLORS[(number - 1) % len(COLORS)])
         return f'<span title="cluster {number}" style="{style}">'
 
     def _end(self, number: int) -> str:
         return f"<sup>{number}</sup></span>" if number else "</span>"
 
     def _repr_html_(self) -> str:
-        text = self._line(self._begin, self._end, escape)
-        keys = "; ".join(
-            f"{self._begin(number)}{escape(label)}{self._end(number)}"
-            for number, label in self.labels
-        )
-        below = f'<div style="font-size:.9em">{keys}</div>' if keys else ""
-        return f'<div style="{STRIP}"><div>{text}</div>{below}</div>'
+        keys = (f"{self._begin(one)}{escape(label)}{self._end(one)}" for one, label in self.labels)
+        return strip_html(self._line(self._begin, self._end, escape), "; ".join(keys))

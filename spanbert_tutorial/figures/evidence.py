@@ -11,6 +11,8 @@ from spanbert_tutorial.figures.curves import draw_intervals
 
 # words of the stored tables → the book's
 WORDS = {"new weights": "random"}
+HEADS = {"difference": "first − second", "low": "from", "high": "to", "count": "over"}
+HEADS |= {"p_holm": "p (Holm)"}
 
 
 def results(name: str) -> pd.DataFrame:
@@ -29,8 +31,7 @@ def scores(name: str, measures: Mapping[str, str], digits: int = 1) -> pd.DataFr
     """Means over the runs: one row a condition, one column a measure. measures: measure → the
     column's name."""
     rows = results(name).dropna(subset=["condition"])
-    rows = rows[rows.measure.isin(measures)].astype({"value": float})
-    rows = rows.replace({"condition": WORDS}, regex=True)
+    rows = rows[rows.measure.isin(measures)].replace(WORDS, regex=True).astype({"value": float})
     table = rows.pivot_table("value", "condition", "measure", sort=False)
     return table[list(measures)].rename(columns=measures).round(digits)
 
@@ -39,9 +40,7 @@ def comparisons(experiment: str, measured: str = "") -> pd.DataFrame:
     """The comparisons of an experiment, as stored, of what was measured those that contain a
     text."""
     rows = pd.read_csv(data_path("results", "comparisons.csv"))
-    rows = rows[rows.experiment == experiment].replace(
-        {"first": WORDS, "second": WORDS, "measured": WORDS}, regex=True
-    )
+    rows = rows[rows.experiment == experiment].replace(WORDS, regex=True)
     return rows[rows.measured.str.contains(measured, regex=False)]
 
 
@@ -49,19 +48,10 @@ def differences(experiment: str, measured: str = "", digits: int = 1) -> pd.Data
     """The comparisons of an experiment as a table: first − second, the ends of the 95% interval, what
     it counts, whether it was planned, and p after Holm's correction."""
     rows = comparisons(experiment, measured)
-    columns = {
-        "first": rows["first"],
-        "second": rows["second"],
-        "measured": rows.measured,
-        "first − second": rows.difference.round(digits) + 0.0,  # −0.0 is 0.0
-        "from": rows.low.round(digits),
-        "to": rows.high.round(digits),
-        "unit": rows.unit,
-        "over": rows["count"],
-        "plan": rows.plan,
-        "p (Holm)": rows.p_holm.round(3),
-    }
-    return pd.DataFrame(columns).set_index("first")
+    rows = rows.round({"difference": digits, "low": digits, "high": digits, "p_holm": 3})
+    rows["difference"] += 0.0  # −0.0 is 0.0
+    columns = ["second", "measured", "difference", "low", "high", "unit", "count", "plan", "p_holm"]
+    return rows.set_index("first")[columns].rename(columns=HEADS)
 
 
 def draw_differences(rows: pd.DataFrame, across: str, label: str = "{first} − {second}") -> Figure:
@@ -70,7 +60,5 @@ def draw_differences(rows: pd.DataFrame, across: str, label: str = "{first} − 
     bars = {}
     for row in rows.to_dict("records"):
         p = "p < 0.001" if row["p_holm"] < 5e-4 else f"p = {row['p_holm']:.3f}"
-        mean = row["difference"]
-        ends = mean - row["low"], row["high"] - mean
-        bars[f"{label.format(**row)}  ({p})"] = mean, ends
+        bars[f"{label.format(**row)}  ({p})"] = row["difference"], row["low"], row["high"]
     return draw_intervals(bars, across)

@@ -4,18 +4,15 @@ In a built page it is plain HTML with a few lines of script that swap prepared p
 no kernel. With a live kernel it is made of ipywidgets, and a reader may type a text of their own.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.part import json_script
-
-LARGEST = 150_000  # bytes of HTML that one explorer may add to a notebook
 
 # Works for any number of explorers on a page: each is found once and carries its own panels.
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
@@ -24,6 +21,7 @@ FRAME = (
     "border:1px solid var(--pst-color-border,#8888);"
     "border-radius:.4em;padding:.6em .8em;max-width:100%;box-sizing:border-box"
 )
+LABEL = "display:inline-block;margin:0 1em .5em 0;max-width:100%"
 CHOICE = "font:inherit;color:inherit;background:var(--pst-color-background,Canvas);max-width:100%"
 
 
@@ -32,8 +30,7 @@ class Explorer:
 
     controls: name → options, each shown as its text. panel: called with one option of each control
     by name, returns an object with `_repr_html_` and a readable `repr`. free_text: the control for
-    which a reader with a live kernel may type a text instead of an option. Raises InputError when
-    the panels together are over 150,000 bytes.
+    which a reader with a live kernel may type a text instead of an option.
     """
 
     def __init__(
@@ -41,18 +38,13 @@ class Explorer:
         controls: Mapping[str, Sequence[Any]],
         panel: Callable[..., Any],
         *,
-        free_text: str | None = None,
+        free_text: str = "",
     ) -> None:
         self.controls = {name: list(options) for name, options in controls.items()}
         self.panel = panel
         self.free_text = free_text
         choices = product(*self.controls.values())
         self.panels = [panel(**dict(zip(self.controls, one, strict=True))) for one in choices]
-        size = len(self._repr_html_().encode())
-        if size > LARGEST:
-            raise InputError(
-                f"the panels make {size:,} bytes, over {LARGEST:,}: give fewer or shorter options."
-            )
 
     def __repr__(self) -> str:
         """What there is to choose, and the first panel, in plain characters."""
@@ -63,8 +55,12 @@ class Explorer:
 
     def _repr_html_(self) -> str:
         """Controls, the first panel, and the others as data. Without script only the first panel is
-        there."""
-        controls = "".join(_select(name, options) for name, options in self.controls.items())
+        there. A label encloses its choice, so no id is needed."""
+        controls = ""
+        for name, options in self.controls.items():
+            choices = "".join(f"<option>{escape(str(option))}</option>" for option in options)
+            select = f'<select style="{CHOICE}">{choices}</select>'
+            controls += f'<label style="{LABEL}">{escape(name)} {select}</label>'
         panels = [panel._repr_html_() for panel in self.panels]
         return (
             f'<div data-explorer style="{FRAME}"><div data-controls hidden>{controls}</div>'
@@ -95,37 +91,34 @@ class Explorer:
 
         def show(_: object = None) -> None:
             options = {name: box.value for name, box in boxes.items()}
-            if self.free_text and own.value.strip():
+            if own.value.strip():
                 options[self.free_text] = own.value.strip()
             try:
                 view.value = self.panel(**options)._repr_html_()
             except InputError as problem:  # a reader's text may not suit the panel: say so in place
                 view.value = f"<p>{escape(str(problem))}</p>"
 
-        typed = [own] if self.free_text else []
-        if self.free_text:  # who chooses another text wants to see it, not the typed one
+        shown = [*boxes.values()]
+        if self.free_text:
+            shown.append(own)
+            # who chooses another text wants to see it, not the typed one
             boxes[self.free_text].observe(lambda _: own.set_trait("value", ""), names="value")
-        for box in [*boxes.values(), *typed]:
+        for box in shown:
             box.observe(show, names="value")
         show()
-        return widgets.VBox([*boxes.values(), *typed, view])
+        return widgets.VBox([*shown, view])
 
 
-def _select(name: str, options: Sequence[Any]) -> str:
-    """A labeled choice; the label encloses it, so no id is needed."""
-    choices = "".join(f"<option>{escape(str(option))}</option>" for option in options)
-    return (
-        f'<label style="display:inline-block;margin:0 1em .5em 0;max-width:100%">{escape(name)} '
-        f'<select style="{CHOICE}">{choices}</select></label>'
-    )
+def json_script(content: Any) -> str:
+    """Content for a script of the page. "<" followed by "/" or "!" would end the element or hide its
+    end."""
+    data = json.dumps(content, ensure_ascii=False).replace("</", "<\\/").replace("<!", "\\u003c!")
+    return f'<script type="application/json">{data}</script>'
 
 
 def kernel_is_live() -> bool:
-    """Whether a reader's kernel runs this with ipywidgets at hand. Tests and stored outputs set the
-    variable."""
-    stored = os.environ.get("SPANBERT_TUTORIAL_STATIC", "0") not in ("", "0")
-    if stored or find_spec("ipywidgets") is None:
-        return False
+    """Whether a reader's kernel runs this. Tests and stored outputs set the variable."""
     from IPython import get_ipython
 
-    return hasattr(get_ipython(), "kernel")
+    stored = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1"
+    return not stored and hasattr(get_ipython(), "kernel")

@@ -51,12 +51,6 @@ def paired_difference(first: Values, second: Values, test_to_train: float = 0.0)
     return Difference(mean, float(error * t.ppf(0.975)), float(2 * t.sf(abs(mean) / error)))
 
 
-def paired_interval(first: Values, second: Values) -> tuple[float, float]:
-    """Mean and half of `paired_difference`."""
-    difference = paired_difference(first, second)
-    return difference.mean, difference.half
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p-values of a family of comparisons that answer one question, corrected: of k of them the
     smallest times k, the next times k − 1, …, but never below one before it (Holm, 1979)."""

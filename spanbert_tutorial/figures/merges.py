@@ -14,21 +14,12 @@ from spanbert_tutorial.bert.wordpiece import (
     split_words,
 )
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.tokens import COLORS, mark_style, strip_html
 
 MOST_WORDS = 40
 LONGEST_WORD = 20
 SHOWN_PAIRS = 4
-COLORS = "31,119,180 200,120,0 44,140,60 148,103,189 214,39,40 0,140,150 190,90,160".split()
-
-# A page's dark theme may put outputs on a light ground, so text and ground are set together.
-GROUND = (
-    "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
-    "line-height:2;overflow-wrap:anywhere"
-)
-RULES = (
-    ".wp-w{display:inline-block;margin-right:1.2em}.wp-w small{opacity:.75}"
-    ".wp-p{border-bottom:3px solid;padding:0 .15em;font-weight:600}"
-)
+WORD = "display:inline-block;margin-right:1.2em"
 
 
 class Merges:
@@ -93,17 +84,13 @@ class Merges:
         if token not in self.number:
             return escape(token)
         number = self.number[token]
-        color = COLORS[(number - 1) % len(COLORS)]
-        style = f"background:rgba({color},.25);border-color:rgb({color})"
-        return f'<span class="wp-p" style="{style}">{escape(token)}<sup>{number}</sup></span>'
+        style = mark_style(COLORS[(number - 1) % len(COLORS)])
+        return f'<span style="{style}">{escape(token)}<sup>{number}</sup></span>'
 
     def _repr_html_(self) -> str:
         words = "".join(
-            f'<span class="wp-w">{" ".join(map(self._token, word))} <small>×{count}</small></span>'
+            f'<span style="{WORD}">{" ".join(map(self._token, word))} <small>×{count}</small></span>'
             for word, count in self.words.items()
         )
-        below = "".join(
-            f'<div style="font-size:.9em;line-height:1.5">{escape(line)}</div>'
-            for line in self.lines
-        )
-        return f'<div style="{GROUND}"><style>{RULES}</style><div>{words}</div>{below}</div>'
+        lines = "<br>".join(map(escape, self.lines))
+        return strip_html(words, f'<div style="line-height:1.5">{lines}</div>')

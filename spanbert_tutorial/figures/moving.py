@@ -1,6 +1,12 @@
 """Diagrams that move: Python draws every frame, the page only shows one after another. Chapters:
 `book/spanbert/span_masking`, `book/bert/pretraining`.
 
+A shape says what a thing is, a color whose it is: blue what is masked, orange the boundary, violet
+what only training fills, green what a head predicts, red a loss (`book/notation`). All looks stand
+in attributes, without identifiers or a style sheet, because GitHub takes these out of a notebook.
+Text and lines have the color of the text around (`currentColor`); the other colors suit a light and
+a dark page. A drawing that computes nothing is a file in `book_assets/`.
+
 A changing part knows its value in every frame, and a few lines of script put the values of one
 frame in. Nothing is computed in the page. Without script the frame `first` stands there, whole,
 with its words below. A notebook stores a still picture of it beside the HTML, because GitHub shows
@@ -10,18 +16,34 @@ pictures and takes drawings out of HTML.
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from spanbert_tutorial.figures.diagram import Diagram
-from spanbert_tutorial.figures.explorer import FRAME, kernel_is_live
-from spanbert_tutorial.figures.part import json_script
+from spanbert_tutorial.figures.explorer import FRAME, json_script, kernel_is_live
+from spanbert_tutorial.figures.tokens import STYLES
 
-HERE = Path(__file__)
-
+WIDTH = 360  # units of a narrow diagram: on a telephone about one pixel each
+SHOWN = 1.3  # pixels of a unit where there is room
+FONT = "system-ui,Helvetica,Arial,sans-serif"
+SIZE = 13  # of text, in units
+SMALL = 11
+COLORS = {
+    "masked": f"rgb({STYLES['masked'][1]})",
+    "boundary": f"rgb({STYLES['boundary'][1]})",
+    "prediction": f"rgb({STYLES['kept'][1]})",
+    "loss": f"rgb({STYLES['random'][1]})",
+}
+# For a file that is shown as a picture and has no page around it; inside a page it meets nothing.
+ALONE = "<style>svg:root{color:#1b2733}@media(prefers-color-scheme:dark){svg:root{color:#e6edf3}}</style>"
 # Who asked the system for less motion sees each result at once, and the slider in place of the
 # button that plays.
-STYLE = HERE.with_suffix(".css").read_text(encoding="utf-8")
-SCRIPT = HERE.with_suffix(".js").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+
+def text_width(text: str, size: float = SIZE) -> float:
+    """About how many units the text takes; fonts differ, so it errs on the wide side."""
+    narrow, wide = "fijlrtI[](){}|.,:;'!· -", "mwMWGOQ@—"
+    return size * sum(0.34 if c in narrow else 0.9 if c in wide else 0.58 for c in text)
 
 
 class Button(NamedTuple):
@@ -33,9 +55,16 @@ class Button(NamedTuple):
     plays: bool = True
 
 
-class MovingDiagram(Diagram):
-    """A diagram with parts that differ from frame to frame. frames: how many; first: the one that
-    stands there before anything moves, which `description` tells."""
+class Moving:
+    """A diagram to which parts are added, with what moves it and a line below that says in words
+    what the frame shows.
+
+    width, height: in units; coordinates count from the upper left corner. title: what it shows, in
+    a few words; description: all that the frame `first` says, for readers who do not see it. says:
+    a sentence for each frame. slider: the name of a slider through all frames, whose positions are
+    called `marks`. pace: seconds from frame to frame. `print` shows title, description and the
+    sentence of the first frame. All text is escaped.
+    """
 
     def __init__(
         self,
@@ -43,111 +72,97 @@ class MovingDiagram(Diagram):
         height: float,
         title: str,
         description: str,
-        *,
-        frames: int,
-        first: int = 0,
-    ) -> None:
-        super().__init__(width, height, title, description)
-        self.frames, self.first = frames, first
-        self.parts: list[str] = []
-        self.changes: list[dict[str, list]] = []
-
-    def part(
-        self, tag: str, words: str | Sequence[str] = "", inside: str = "", /, **looks: Any
-    ) -> Self:
-        """An SVG element above all shapes. A look given as a list, and so the words, has one value
-        for each frame; fill_opacity means fill-opacity. inside: markup."""
-        named = {name.replace("_", "-"): value for name, value in looks.items()} | {"words": words}
-        moving = {name: value for name, value in named.items() if isinstance(value, list)}
-        still = {
-            name: value[self.first] if name in moving else value for name, value in named.items()
-        }
-        text = escape(str(still.pop("words")), quote=False)
-        attributes = " ".join(f'{name}="{escape(written(value))}"' for name, value in still.items())
-        mark = ' data-part=""' if moving else ""
-        self.parts.append(f"<{tag}{mark} {attributes}>{text}{inside}</{tag}>")
-        if moving:
-            self.changes.append(
-                {name: changes_of(list(map(written, values))) for name, values in moving.items()}
-            )
-        return self
-
-    def svg(self, alone: bool = True) -> str:
-        """The SVG of the first frame; a still one (alone) without the parts that are not seen in
-        it."""
-        parts = [part for part in self.parts if not (alone and ' opacity="0"' in part)]
-        return super().svg(alone).removesuffix("</svg>") + "".join(parts) + "</svg>"
-
-
-def written(value: object) -> str:
-    """A number with at most one decimal, anything else as text."""
-    return f"{round(value, 1):g}" if isinstance(value, float) else str(value)
-
-
-def changes_of(values: Sequence[str]) -> list[tuple[int, str]]:
-    """(frame, value) of every frame in which the value is another than before."""
-    return [(i, value) for i, value in enumerate(values) if not i or value != values[i - 1]]
-
-
-class Moving:
-    """A moving diagram with what moves it and a line below that says in words what the frame shows.
-
-    says: a sentence for each frame. buttons: what they do. slider: the name of a slider through all
-    frames, whose positions are called `marks`. pace: seconds from frame to frame. `print` shows
-    title, description and the sentence of the first frame. All text is escaped.
-    """
-
-    def __init__(
-        self,
-        picture: MovingDiagram,
         says: Sequence[str],
-        *,
         buttons: Sequence[Button],
+        *,
+        first: int = 0,
         slider: str = "",
         marks: Sequence[str] = (),
         pace: float = 0.9,
     ) -> None:
-        self.picture = picture
-        self.says = list(says)
-        self.buttons = list(buttons)
-        self.slider = slider
-        self.marks = list(marks)
-        self.pace = pace
+        self.width, self.height = width, height
+        self.title, self.description = title, description
+        self.says, self.buttons, self.first = list(says), buttons, first
+        self.slider, self.marks, self.pace = slider, list(marks), pace
+        self.parts: list[str] = []
+        self.changes: list[dict[str, list]] = []
+
+    def add(
+        self, tag: str, words: str | Sequence[str] = "", inside: str = "", /, **looks: Any
+    ) -> None:
+        """An SVG element above those that are there. A look given as a list, and so the words, has
+        one value for each frame; fill_opacity means fill-opacity; None is left out. inside:
+        markup."""
+        given = {name.replace("_", "-"): look for name, look in looks.items() if look is not None}
+        given["words"] = words
+        moving = {name: list(map(_written, x)) for name, x in given.items() if isinstance(x, list)}
+        if moving:
+            self.changes.append({name: _changes(values) for name, values in moving.items()})
+            given |= {name: values[self.first] for name, values in moving.items()}
+            given["data-part"] = ""
+        text = escape(str(given.pop("words")), quote=False)
+        attributes = "".join(f' {name}="{escape(_written(x))}"' for name, x in given.items())
+        self.parts.append(f"<{tag}{attributes}>{text}{inside}</{tag}>")
+
+    def text(
+        self, x: Any, y: Any, words: Any, *, bold: bool = False, soft: bool = False, **looks: Any
+    ) -> None:
+        """Text in the middle of x, with its line at y. soft: paler."""
+        own = {"font_weight": 600 if bold else None, "fill_opacity": ".75" if soft else None}
+        self.add("text", words, x=x, y=y, **looks, **own)
+
+    def line(self, way: str, **looks: Any) -> None:
+        """A thin line, as the `d` of a path: things belong together."""
+        thin = {"fill": "none", "stroke": "currentColor", "stroke_width": 1.2}
+        self.add("path", d=way, stroke_opacity=0.6, **thin, **looks)
+
+    def svg(self, alone: bool = True) -> str:
+        """The SVG of the first frame. alone: it may be shown as a picture file, so it brings the
+        colors of a text, and leaves out the parts that are not seen."""
+        looks = (
+            f'class="diagram" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'width="{round(self.width * SHOWN)}" height="{round(self.height * SHOWN)}" '
+            'role="img" style="max-width:100%;height:auto" '
+            f'fill="currentColor" font-size="{SIZE}" text-anchor="middle"'
+        )
+        parts = self.parts
+        if alone:
+            parts = [part for part in self.parts if ' opacity="0"' not in part]
+            looks += (
+                f' xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
+                f'aria-label="{escape(self.title)}"'
+            )
+        told = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
+        return f"<svg {looks}>{told}{ALONE if alone else ''}{''.join(parts)}</svg>"
 
     def __repr__(self) -> str:
-        return (
-            f"{self.picture!r}\n{self.picture.frames} frames. The first one: "
-            f"{self.says[self.picture.first]}"
-        )
+        first = f"{len(self.says)} frames. The first one: {self.says[self.first]}"
+        return f"{self.title}. {self.description}\n{first}"
 
-    def _controls(self) -> str:
-        drawn = "".join(
+    def _repr_html_(self) -> str:
+        controls = "".join(
             f'<button type="button">{escape(one.label)}</button>' for one in self.buttons
         )
         if self.slider:
-            first, last = self.picture.first, self.picture.frames - 1
-            mark = escape(self.marks[first])
-            drawn += (
-                f'<label>{escape(self.slider)} <input type="range" min="0" max="{last}" '
-                f'value="{first}" aria-valuetext="{mark}"><span aria-hidden="true">{mark}</span></label>'
+            mark = escape(self.marks[self.first])
+            controls += (
+                f'<label>{escape(self.slider)} <input type="range" min="0" '
+                f'max="{len(self.says) - 1}" value="{self.first}" aria-valuetext="{mark}">'
+                f'<span aria-hidden="true">{mark}</span></label>'
             )
-        return f"<div>{drawn}</div>"
-
-    def _repr_html_(self) -> str:
         stored = {
-            "first": self.picture.first,
+            "first": self.first,
             "pace": round(1000 * self.pace),
             "says": self.says,
             "marks": self.marks,
-            "parts": self.picture.changes,
-            "buttons": [{"stops": list(one.stops), "plays": one.plays} for one in self.buttons],
+            "parts": self.changes,
+            "buttons": [one._asdict() for one in self.buttons],
         }
-        data = json_script(stored, (",", ":"))
         return (
             f'<div data-moving style="{FRAME};--pace:{0.7 * self.pace:g}s"><style>{STYLE}</style>'
-            f"<div data-controls hidden>{self._controls()}</div>{self.picture.svg(alone=False)}"
-            f"<div data-says>{escape(self.says[self.picture.first])}</div>"
-            f"{data}<script>{SCRIPT}</script></div>"
+            f"<div data-controls hidden><div>{controls}</div></div>{self.svg(alone=False)}"
+            f"<div data-says>{escape(self.says[self.first])}</div>"
+            f"{json_script(stored)}<script>{SCRIPT}</script></div>"
         )
 
     def _ipython_display_(self) -> None:
@@ -155,6 +170,16 @@ class Moving:
         from IPython.display import display
 
         if not kernel_is_live():
-            still = {"text/plain": repr(self.picture), "image/svg+xml": self.picture.svg()}
-            display(still, raw=True)
+            told = f"{self.title}. {self.description}"
+            display({"text/plain": told, "image/svg+xml": self.svg()}, raw=True)
         display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
+
+
+def _changes(values: list[str]) -> list[tuple[int, str]]:
+    """(frame, value) of every frame in which the value is another than before."""
+    return [(i, value) for i, value in enumerate(values) if not i or value != values[i - 1]]
+
+
+def _written(value: object) -> str:
+    """A number with at most one decimal, anything else as text."""
+    return f"{round(value, 1):g}" if isinstance(value, float) else str(value)

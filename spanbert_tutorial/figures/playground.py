@@ -5,17 +5,14 @@
 from collections.abc import Sequence
 from html import escape
 
-from spanbert_tutorial.figures.tokens import STRIP
+from spanbert_tutorial.figures.table import small_table
+from spanbert_tutorial.figures.tokens import COLORS, STRIP, mark_style
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
 SHOWN = 5  # candidates in the table
-MARK = (
-    "background:rgba(31,119,180,.25);border-bottom:3px solid "
-    "rgb(31,119,180);color:inherit;padding:0 .1em"
-)
+MARK = f"color:inherit;{mark_style(COLORS[0])}"
 # the best candidate where there is no answer
-SILENCED = "border-bottom:3px dashed rgb(31,119,180);padding:0 .1em"
-CELL = "padding:.1em .8em .1em 0;vertical-align:top;text-align:left;border:0"
+SILENCED = f"border-bottom:3px dashed rgb({COLORS[0]});padding:0 .2em"
 
 
 class AnswerPanel:
@@ -36,68 +33,40 @@ class AnswerPanel:
         threshold: float = 0.0,
         gold: Sequence[str] | None = None,
     ) -> None:
-        self.question, self.context = question, context
-        self.candidates = list(candidates)
-        self.null_score, self.threshold = null_score, threshold
+        begin, end, score = candidates[0]
+        odds = null_score - score
+        self.question = question
+        self.before, self.best, self.after = context[:begin], context[begin:end], context[end:]
+        self.answer = "" if odds > threshold else self.best
         self.gold = None if gold is None else "; ".join(gold) or "(no answer)"
-
-    @property
-    def difference(self) -> float:
-        """Null score − score of the best candidate."""
-        return self.null_score - self.candidates[0][2]
-
-    @property
-    def answer(self) -> str:
-        """The text of the answer, "" for none."""
-        begin, end, _ = self.candidates[0]
-        return "" if self.difference > self.threshold else self.context[begin:end]
-
-    def _decision(self) -> str:
-        comparison = "above" if self.difference > self.threshold else "not above"
-        return (
-            f"null score {self.null_score:.2f} − best score {self.candidates[0][2]:.2f} = "
-            f"{self.difference:.2f}, {comparison} the threshold {self.threshold:g}"
+        self.decision = (
+            f"null score {null_score:.2f} − best score {score:.2f} = {odds:.2f}, "
+            f"{'above' if odds > threshold else 'not above'} the threshold {threshold:g}"
         )
-
-    def _parts(self) -> tuple[str, str, str]:
-        """The context before the best candidate, the candidate, and what follows."""
-        begin, end, _ = self.candidates[0]
-        return self.context[:begin], self.context[begin:end], self.context[end:]
-
-    def _lines(self) -> list[tuple[str, str]]:
-        shown = self.candidates[:SHOWN]
-        return [(f"{score:.2f}", self.context[begin:end]) for begin, end, score in shown]
+        self.candidates = [(f"{s:.2f}", context[a:b]) for a, b, s in candidates[:SHOWN]]
 
     def __repr__(self) -> str:
         """The same in plain characters; the answer stands in double brackets, a silenced candidate
         in ((…))."""
-        before, best, after = self._parts()
         left, right = ("[[", "]]") if self.answer else ("((", "))")
         gold = "" if self.gold is None else f"\nGold: {self.gold}"
         return (
-            f"Question: {self.question}\n{before}{left}{best}{right}{after}\n"
-            f"Answer: {self.answer or '(no answer)'}{gold}\n{self._decision()}\nCandidates:\n"
-            + "\n".join(f"  {score:>6}  {text}" for score, text in self._lines())
+            f"Question: {self.question}\n{self.before}{left}{self.best}{right}{self.after}\n"
+            f"Answer: {self.answer or '(no answer)'}{gold}\n{self.decision}\nCandidates:\n"
+            + "\n".join(f"  {score:>6}  {text}" for score, text in self.candidates)
         )
 
     def _repr_html_(self) -> str:
-        before, best, after = map(escape, self._parts())
         tag, style = ("mark", MARK) if self.answer else ("span", SILENCED)
+        best = f'<{tag} style="{style}">{escape(self.best)}</{tag}>'
         answer = escape(self.answer) or "(no answer), the best candidate is dashed"
         gold = "" if self.gold is None else f"<div><b>Gold:</b> {escape(self.gold)}</div>"
-        rows = "".join(
-            f'<tr><td style="{CELL}">{score}</td><td style="{CELL}">{escape(text)}</td></tr>'
-            for score, text in self._lines()
-        )
-        heads = "".join(f'<th style="{CELL}">{name}</th>' for name in ("S + E", "candidate"))
         return (
             f'<div style="{STRIP};line-height:1.6"><div><b>{escape(self.question)}</b></div>'
-            f'<div>{before}<{tag} style="{style}">{best}</{tag}>{after}</div>'
+            f"<div>{escape(self.before)}{best}{escape(self.after)}</div>"
             f'<div style="margin-top:.4em"><b>Answer:</b> {answer}</div>{gold}'
-            f'<div style="font-size:.9em">{escape(self._decision())}</div>'
-            '<table style="border-collapse:collapse;display:table;width:auto;margin:.3em '
-            '0;font-size:.9em">'
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+            f'<div style="font-size:.9em">{escape(self.decision)}</div>'
+            f"{small_table([('S + E', 'candidate'), *self.candidates])}</div>"
         )
 
 

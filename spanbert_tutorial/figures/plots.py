@@ -18,7 +18,7 @@ from matplotlib.backend_bases import FigureManagerBase as FigureManager
 from matplotlib.backends.backend_svg import FigureCanvasSVG as FigureCanvas
 from matplotlib.figure import Figure
 
-from spanbert_tutorial.figures.diagram import FONT
+from spanbert_tutorial.figures.moving import FONT
 
 __all__ = ["FigureCanvas", "FigureManager", "show"]  # what Matplotlib asks of a backend
 

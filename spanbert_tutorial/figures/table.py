@@ -4,6 +4,28 @@ as lines of text; elsewhere plain text in columns."""
 from collections.abc import Sequence
 from html import escape
 
+SMALL = "border-collapse:collapse;display:table;width:auto;margin:.3em 0;font-size:.9em"
+CELL = (
+    ' style="padding:.1em .8em .1em 0;vertical-align:top;text-align:left;border:0;'
+    'white-space:pre-line"'
+)
+
+
+def table_html(lines: Sequence[Sequence[str]], cell: str = "") -> str:
+    """Rows of cells; the first is the head. cell: an attribute of each. All text is escaped."""
+    tags = ["th"] + ["td"] * (len(lines) - 1)
+    head, *rows = (
+        "".join(f"<{tag}{cell}>{escape(text)}</{tag}>" for text in line)
+        for tag, line in zip(tags, lines, strict=True)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+
+
+def small_table(lines: Sequence[Sequence[str]]) -> str:
+    """A table inside a panel, without lines and as narrow as its text."""
+    return f'<table style="{SMALL}">{table_html(lines, CELL)}</table>'
+
 
 class Table:
     """Rows of cells under a head. All text is escaped."""
@@ -17,9 +39,4 @@ class Table:
         return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def _repr_html_(self) -> str:
-        head, *rows = (
-            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
-            for tag, line in zip(["th", *["td"] * len(self.lines)], self.lines, strict=False)
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        return f'<div style="overflow-x:auto"><table>{table_html(self.lines)}</table></div>'

@@ -1,11 +1,10 @@
-"""Strips of tokens, marked by color and by letter. Chapters: `book/bert/masking`,
-`book/spanbert/span_masking`."""
+"""Strips of tokens, marked by color and by letter, and the look that panels of text share. Chapters:
+`book/bert/masking`, `book/spanbert/span_masking`."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 
-# A mark's letter and its color; the background is the color at a quarter strength, so it suits
-# light and dark.
+# a mark's letter and its color
 STYLES = {
     "masked": ("M", "31,119,180"),
     "random": ("R", "214,39,40"),
@@ -13,6 +12,7 @@ STYLES = {
     "boundary": ("B", "200,120,0"),
 }
 OTHER_COLORS = ("148,103,189", "0,140,150", "190,90,160", "120,120,120")
+COLORS = [*(color for _, color in STYLES.values()), *OTHER_COLORS]
 # A page's dark theme may put outputs on a light ground, so text and ground are set together.
 STRIP = (
     "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
@@ -20,6 +20,19 @@ STRIP = (
 )
 COLUMN = "display:inline-block;text-align:center;vertical-align:top;margin-right:.5em"
 NOTE = "font-size:.75em;opacity:.75;display:block;line-height:1.2"
+
+
+def mark_style(color: str) -> str:
+    """The style of a marked text. Its ground has a quarter of the color, so it suits light and
+    dark."""
+    return f"background:rgba({color},.25);border-bottom:3px solid rgb({color});padding:0 .2em"
+
+
+def strip_html(text: str, *below: str) -> str:
+    """HTML as a strip that wraps on a narrow page, with smaller lines below; empty ones are left
+    out."""
+    lines = (f'<div style="font-size:.9em">{line}</div>' for line in below if line)
+    return f'<div style="{STRIP}"><div>{text}</div>{"".join(lines)}</div>'
 
 
 class TokenStrip:
@@ -38,12 +51,12 @@ class TokenStrip:
         marks: Sequence[str],
         legend: Mapping[str, str] | None = None,
         *,
-        notes: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
         caption: str = "",
     ) -> None:
         self.tokens = [str(token) for token in tokens]
         self.marks = [str(mark or "") for mark in marks]
-        self.notes = [str(note) for note in (() if notes is None else notes)]
+        self.notes = [str(note) for note in notes]
         self.caption = caption
         used = dict.fromkeys(mark for mark in self.marks if mark)
         self.legend = dict(legend) if legend is not None else {mark: mark for mark in used}
@@ -65,17 +78,16 @@ class TokenStrip:
     def __repr__(self) -> str:
         return self.text
 
-    def _marked(self, content: str, mark: str, title: str) -> str:
+    def _marked(self, content: str, mark: str) -> str:
         letter, color = self.styles[mark]
-        style = f"background:rgba({color},.25);border-bottom:3px solid rgb({color});padding:0 .2em"
         return (
-            f'<span title="{escape(title)}" '
-            f'style="{style}">{escape(content)}<sup>{escape(letter)}</sup></span>'
+            f'<span title="{escape(self.legend.get(mark, mark))}" style="{mark_style(color)}">'
+            f"{escape(content)}<sup>{escape(letter)}</sup></span>"
         )
 
     def _repr_html_(self) -> str:
         drawn = [
-            self._marked(token, mark, self.legend.get(mark, mark)) if mark else escape(token)
+            self._marked(token, mark) if mark else escape(token)
             for token, mark in zip(self.tokens, self.marks, strict=True)
         ]
         if self.notes:
@@ -83,12 +95,5 @@ class TokenStrip:
                 f'<span style="{COLUMN}">{token}<span style="{NOTE}">{escape(note)}</span></span>'
                 for token, note in zip(drawn, self.notes, strict=True)
             ]
-        keys = "; ".join(
-            self._marked("", mark, says) + " " + escape(says) for mark, says in self.legend.items()
-        )
-        below = (
-            f'<div style="font-size:.9em">{line}</div>'
-            for line in (keys, escape(self.caption))
-            if line
-        )
-        return f'<div style="{STRIP}"><div>{" ".join(drawn)}</div>{"".join(below)}</div>'
+        keys = (f"{self._marked('', mark)} {escape(says)}" for mark, says in self.legend.items())
+        return strip_html(" ".join(drawn), "; ".join(keys), escape(self.caption))

@@ -1,26 +1,56 @@
 """The parts of a page that come alive in the reader's browser, each with an example that Python
-computed. Page: `book/workshop/try_it`.
+computed. Pages: `book/workshop/try_it`, `book/spanbert/boundary`, `book/welcome`.
 
-The examples are in `try_it.toml`; `book_assets/try_it.js` computes what the reader asks for.
+In the built page a script of `book_assets/` takes them over: `try_it.js` computes what the reader
+asks for, the examples are in `try_it.toml`. Where no script runs (on GitHub, in Colab, without
+JavaScript) the stored example stays, with a line that says what is missing.
 """
 
+import json
 import tomllib
 from collections.abc import Sequence
 from functools import cache, partial
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.figures.part import Part
+from spanbert_tutorial.figures.explorer import json_script
 from spanbert_tutorial.figures.playground import ask
 from spanbert_tutorial.figures.predictions import Guesses, Predictions, mask_and_predict
+from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
 BEST = 5  # predictions of a head, spans of an answer
 TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad"
+MISSING = "This is a stored example. In the built book (make book), in a browser with JavaScript, you can {}."
+# Figure 1 of the SpanBERT paper: its sentence, its span, and the place of "football" in the span
+WORDS = "Super Bowl 50 was an American football game to determine the champion".split()
+SPAN, PLACE = (4, 7), 2
+GAME = "beat_the_boundary.json"
+
+
+class Part:
+    """A part of a page that comes alive. kind: the name of its script's class; still: the stored
+    example, with `_repr_html_` and a `repr`; what: what a reader could do here; data: what the
+    script needs."""
+
+    def __init__(self, kind: str, still: Any, what: str, data: dict[str, Any]) -> None:
+        self.kind, self.still, self.data = kind, still, data
+        self.missing = MISSING.format(what)
+
+    def __repr__(self) -> str:
+        return f"{self.still!r}\n{self.missing}"
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div data-try="{self.kind}"><div data-still>{self.still._repr_html_()}'
+            f'<p style="font-size:.9em">{escape(self.missing)}</p></div>'
+            f"{json_script(self.data)}</div>"
+        )
 
 
 class Masked(NamedTuple):
@@ -84,8 +114,7 @@ def mask_part(examples: Sequence[Masked] = MASKED, best: int = BEST) -> Part:
 
 
 def filled_in(example: Masked, best: int = BEST) -> Predictions:
-    first, last = example.span
-    return mask_and_predict(*pretrained(example.model), example.text, first + 1, last + 1, best)
+    return mask_and_predict(*pretrained(example.model), example.text, *example.span, best)
 
 
 def _fill_result(filled: Predictions) -> dict[str, Any]:
@@ -99,17 +128,15 @@ def _fill_result(filled: Predictions) -> dict[str, Any]:
         [at for at, mark in enumerate(filled.strip.marks) if mark == kind]
         for kind in ("masked", "boundary")
     )
-    rows = zip(masked, filled.mlm, filled.sbo or [()] * len(masked), strict=True)
     positions = [
-        {"index": at, "boundary": beside or None, "mlm": _guesses(mlm), "sbo": _guesses(sbo)}
-        for at, mlm, sbo in rows
+        {"index": at, "boundary": beside, "mlm": _guesses(mlm), "sbo": _guesses(sbo)}
+        for at, mlm, sbo in zip(masked, filled.mlm, filled.sbo, strict=True)
     ]
     return {"tokens": tokens, "positions": positions}
 
 
-def _guesses(row: Guesses) -> list[dict[str, Any]] | None:
-    """A head's predictions for one position; None where the span has no row."""
-    return [{"token": token, "probability": round(p, 4)} for token, p in row] or None
+def _guesses(row: Guesses) -> list[dict[str, Any]]:
+    return [{"token": token, "probability": round(p, 4)} for token, p in row]
 
 
 def ask_part(examples: Sequence[Asked] = ASKED) -> Part:
@@ -143,6 +170,40 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
         "nullScore": round(null, 2),
         "nullOdds": round(null - found[0].score, 2),
     }
+
+
+@cache
+def figure_one() -> Part:
+    """Figure 1 of the SpanBERT paper: what each head reads to predict a masked word, and what
+    `spanbert-mini` predicts, for every span that has a neighbor on both sides: "4-7" → head → for
+    each masked word its top tokens. The still picture is `book_assets/span_boundary.svg`."""
+    model, wordpiece = pretrained(MINI)
+    inside = range(1, len(WORDS) - 1)
+    filled = {
+        (first, last): mask_and_predict(model, wordpiece, " ".join(WORDS), first, last, 4)
+        for first in inside
+        for last in inside[first - 1 :]
+    }
+    predictions = {
+        f"{first}-{last}": {
+            head: [[(token, round(p, 3)) for token, p in row] for row in rows]
+            for head, rows in (("mlm", one.mlm), ("sbo", one.sbo))
+        }
+        for (first, last), one in filled.items()
+    }
+    words = [wordpiece.tokens(wordpiece.encode(word)) for word in WORDS]
+    data = {"words": words, "span": SPAN, "place": PLACE, "predictions": predictions}
+    return Part("figure-one", filled[SPAN], "drag over the words to mask others", data)
+
+
+def game() -> Part:
+    """Beat the boundary: a span is masked, only its two neighbors can be read. In a clone
+    `python -m research.game` draws its rounds again."""
+    kept = json.loads(data_path(GAME).read_text(encoding="utf-8"))
+    for one in kept["rounds"]:
+        one["words"] = split_words(one["text"])
+    says = "Beat the boundary: a span of a sentence is masked. Which words are missing?"
+    return Part("game", TokenStrip([says], [""]), "play ten rounds against both heads", kept)
 
 
 line = partial(mask_part, [DECISION], best=1)  # the small part of the welcome page
