@@ -50,8 +50,8 @@ LIVE = {
 # A part whose script only the pages that have one load; the other parts are in `try_it.js`.
 SCRIPTS = {"game": "game.js", "figure-one": "figure_one.js"}
 
-# A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
-IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "spanbert-mini-squad": -6.267}
+# Checkpoints whose weights a page can load.
+IN_THE_PAGE = ("spanbert-tiny", "spanbert-mini", "spanbert-mini-squad")
 
 
 GLOSSARY = "book/workshop/glossary.md"
@@ -312,7 +312,7 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
     checkpoint."""
     if error or app.builder.format != "html":
         return
-    for name, threshold in IN_THE_PAGE.items():
+    for name in IN_THE_PAGE:
         checkpoint = Path(app.srcdir, "data", "checkpoints", name)
         script = Path(app.outdir, "_static", "models", f"{name}.js")
         # a sample book has none
@@ -322,7 +322,7 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
             from spanbert_tutorial.commands.exports import web_script
 
             script.parent.mkdir(parents=True, exist_ok=True)
-            script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")
+            script.write_text(web_script(checkpoint, name), encoding="ascii")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -10,8 +10,8 @@ SQuAD 1.1: trained on a part of its training set and two further sets, in short 
 answers, then in full ones; scored on a half of its development set, before and after. Then SQuAD
 2.0: each model of before is trained on, on articles of the 2.0 files, and scored on other articles;
 the threshold for "no answer" is chosen on a third group. One head goes through all stages. The
-model of each run is kept in `--models` after its last stage; the shipped ones are those of the
-first seed.
+model of each run is kept in `--models` after SQuAD 1.1 and after 2.0; the shipped ones are those of
+the first seed: `spanbert-mini` answers always, so it is that of 1.1.
 
 `data/results/first_pair_answers.json` has what this command gave with the mini models that the book
 shipped first, three seeds each.
@@ -243,7 +243,7 @@ def one(
     model, wordpiece = start(name, seed)
     target = models / f"{name.replace(' ', '-')}-{seed}"
     # goes on after a stop
-    rows = []
+    rows: list[dict] = []
     kept = Path(f"{target}.training")
     for task, stages in settings["stages"].items():
         stages = [replace(stage, seed=seed) for stage in stages]
@@ -264,10 +264,11 @@ def one(
             {measure: round(value, 2) for measure, value in result.items()},
             flush=True,
         )
-    shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
-    answerer.save(
-        target, {"rows.json": json.dumps({"start": name, "seed": seed, "rows": rows}, indent=1)}
-    )
+        if task in ("squad1", "squad2"):
+            folder = Path(f"{target}-{task}")
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped later
+            about = {"start": name, "seed": seed, "rows": rows}
+            answerer.save(folder, {"rows.json": json.dumps(about, indent=1)})
     shutil.rmtree(kept, ignore_errors=True)
     return rows
 
