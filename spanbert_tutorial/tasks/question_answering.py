@@ -206,7 +206,11 @@ def fine_tune(
 
 HEAD = "qa_outputs."  # of the names of the head's weights, as in transformers
 # config.json → QuestionAnswerer
-KEYS = {"length": "max_length", "stride": "doc_stride", "longest_answer": "max_answer_length"}
+CONFIG_KEYS = {
+    "length": "max_length",
+    "stride": "doc_stride",
+    "longest_answer": "max_answer_length",
+}
 
 
 def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
@@ -285,11 +289,11 @@ class QuestionAnswerer:
             raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
-        facts = {key: value for key, value in read_facts(source).items() if key in KEYS}
+        facts = {key: value for key, value in read_facts(source).items() if key in CONFIG_KEYS}
         for key, value in facts.items():
             wrong = f"config.json of {source} has the {key} {shown(value)}"
             require(type(value) is int, f"{wrong}: write a whole number.")
-        limits = {KEYS[key]: value for key, value in facts.items()}
+        limits = {CONFIG_KEYS[key]: value for key, value in facts.items()}
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
@@ -297,7 +301,7 @@ class QuestionAnswerer:
         `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
         head = self.model.boundaries.state_dict(prefix=HEAD)
-        facts = {key: getattr(self, name) for key, name in KEYS.items()}
+        facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
         encoder = self.model.encoder
         write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
 

@@ -1,6 +1,8 @@
-"""A fine-tuned model as a folder: the encoder, which `transformers.BertModel` opens, too, the head of
-its task, facts about the task, the vocabulary. Chapters: `book/tasks/classification` and the others
-of this part.
+"""A fine-tuned model as a folder: the encoder, the head of its task, facts about the task, the
+vocabulary. Chapters: `book/tasks/classification` and the others of this part.
+
+The encoder's weights have the names of `transformers.BertModel`, which opens the folder, too,
+without the head.
 """
 
 import warnings
@@ -65,17 +67,18 @@ class Predictor:
         load_head(found.model, head, source)
         return found
 
+    def head(self) -> dict[str, Tensor]:
+        """The weights of the model that are not the encoder's."""
+        state = self.model.state_dict().items()
+        return {name: weight for name, weight in state if not name.startswith("encoder.")}
+
     def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` opens, with half-precision
         weights. texts: further files by name, such as README.md. Raises InputError if it exists,
         NoRoom if it cannot be written."""
-        head = {
-            f"{HEAD}{name}": weight
-            for name, weight in self.model.state_dict().items()
-            if not name.startswith("encoder.")
-        }
+        state = {f"{HEAD}{name}": weight for name, weight in self.head().items()}
         facts = {"task": self.task, **self.facts}
-        write_half(folder, self.model.encoder, head, "BertModel", facts, self.wordpiece, texts)
+        write_half(folder, self.model.encoder, state, "BertModel", facts, self.wordpiece, texts)
 
     @torch.no_grad()
     def logits(self, inputs: Sequence[Any], batch_size: int = 64) -> list[Tensor]:
@@ -106,12 +109,13 @@ def read_parts(source: str | Path, prefix: str) -> tuple[BertEncoder, dict[str, 
 
 
 def load_head(model: nn.Module, head: Mapping[str, Tensor], source: str | Path) -> None:
-    """Gives a model all its weights but the encoder's. Raises InputError, with the source, naming
-    weights that are missing, surplus or of another shape."""
+    """Gives a model all its weights but the encoder's. Raises InputError naming weights that are
+    missing, surplus or of another shape. source: for the message."""
     try:
         missing, surplus = model.load_state_dict(head, strict=False)
-        lacks = [f"{name} is missing" for name in missing if not name.startswith("encoder.")]
-        wrong = ", ".join(lacks + [f"{name} is surplus" for name in surplus])
+        lacks = [name for name in missing if not name.startswith("encoder.")]
+        told = [f"{name} is missing" for name in lacks] + [f"{name} is surplus" for name in surplus]
+        wrong = ", ".join(told)
     except RuntimeError as error:  # a shape
         wrong = " ".join(str(error).split())
     require(not wrong, f"the head of {source} does not fit ({wrong}): copy the checkpoint again.")
