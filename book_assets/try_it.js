@@ -535,7 +535,7 @@ var TryIt = (function () {
 
   // --- ask a question -----------------------------------------------------------------------------------------------
 
-  const WIDEST = 15; // of the threshold, on both sides of 0
+  const LOWEST = -45, HIGHEST = 15; // thresholds
 
   class Ask {
     constructor(root, data, name) {
@@ -545,7 +545,7 @@ var TryIt = (function () {
       const edited = { oninput: () => (this.note.textContent = ""), dir: "auto", spellcheck: "false" };
       this.question = make("input", { type: "text", autocomplete: "off", ...edited });
       this.context = make("textarea", { rows: 5, ...edited });
-      this.slider = make("input", { type: "range", min: -WIDEST, max: WIDEST, step: 0.1, value: 0, oninput: () => this.decide() });
+      this.slider = make("input", { type: "range", min: LOWEST, max: HIGHEST, step: 0.1, value: 0, oninput: () => this.decide() });
       this.set = make("output");
       this.answer = make("p", { class: "try-answer" });
       this.sum = make("p", { class: "try-legend" });

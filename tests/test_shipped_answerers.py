@@ -12,7 +12,6 @@ from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 from research.experiments import squad_real
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.answer_scores import answered
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
@@ -117,7 +116,7 @@ def test_it_is_small_and_transformers_opens_it(start):
 @pytest.mark.parametrize(("start", "task"), [("spanbert-mini", "squad1"), ("bert-mini", "squad2")])
 def test_the_first_questions_are_scored_as_the_card_says(start, task):
     questions = squad_real.all_questions(REAL / "squad")[f"{task} test"][:100]
-    texts, _, odds = answered(QuestionAnswerer.from_pretrained(folder(start)), questions)
+    texts, odds = QuestionAnswerer.from_pretrained(folder(start)).predict(questions)
     threshold = kept("answer_errors", start)["squad2"]["tuned"]["threshold"]
     given = () if task == "squad1" else (odds, threshold)
     again = squad.score(texts, questions, *given)

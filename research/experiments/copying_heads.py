@@ -28,7 +28,6 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.answer_scores import answered
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.text.corpora import documents
 
@@ -104,7 +103,7 @@ def copied(words: dict) -> float:
 
 def f1(answerer: QuestionAnswerer, questions: Sequence[squad.Question]) -> float:
     """In percent, always answering."""
-    return squad.score(answered(answerer, questions)[0], questions)["f1"]
+    return squad.score(answerer.predict(questions)[0], questions)["f1"]
 
 
 def heads(encoder: BertEncoder) -> list[tuple[int, int]]:

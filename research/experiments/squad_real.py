@@ -35,7 +35,6 @@ from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import continue_from
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.answer_scores import Predictions, answered
 from spanbert_tutorial.tasks.question_answering import (
     PRESETS,
     QuestionAnswerer,
@@ -46,6 +45,8 @@ from spanbert_tutorial.tasks.question_answering import (
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import Guess, WordWeights, lexical_guess, type_guess
 
+# predicted texts by id, the questions, null odds by id
+Predictions = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]
 STARTS = ("spanbert-mini", "bert-mini", "new weights")
 TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
@@ -130,7 +131,7 @@ def majority_answer(texts: Sequence[str]) -> str:
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:
     """The questions of files NAME.json.xz, each id once (SQuAD 1.1 and 2.0 share some)."""
-    return squad.read_several(folder / f"{name}.json.xz" for name in names)
+    return squad.read(*(folder / f"{name}.json.xz" for name in names))
 
 
 def by_article(folder: Path) -> dict[str, list[Question]]:
@@ -166,8 +167,11 @@ def scored(
 ) -> dict:
     """Scores in percent; with `tune`, at the threshold that is best there, and beside it the best
     one on the questions themselves."""
-    test = answered(answerer, questions)
-    return tuned(test, answered(answerer, tune)) if tune else squad.score(*test[:2])
+    texts, odds = answerer.predict(questions)
+    if not tune:
+        return squad.score(texts, questions)
+    other_texts, other_odds = answerer.predict(tune)
+    return tuned((texts, questions, odds), (other_texts, tune, other_odds))
 
 
 def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,11 +31,17 @@ from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
-from spanbert_tutorial.tasks import coreference, relation_files, sentence_tasks, tagging
+from spanbert_tutorial.tasks import (
+    classification,
+    coreference,
+    relation_files,
+    sentence_files,
+    squad_files,
+    tagging,
+)
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import relation_extraction as relations
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
-from spanbert_tutorial.tasks.squad import read_several
 
 
 class Task(NamedTuple):
@@ -47,9 +54,9 @@ class Task(NamedTuple):
     None, which replaces the evaluation that all tasks share, with its options. summary, preview:
     what the examples hold and how the model sees one, in words (`commands/previews.py`). start:
     source → a model with the head of this task, or None if the source has no such head. inputs:
-    (examples, wordpiece, settings) → what `fine_tune` also takes for the examples, with `lost` and
-    `lost_answers()`. settings: further fields of its `FineTuning` that are options, with their help
-    texts; reading: further options, passed to `read` and `score`.
+    (examples, wordpiece, settings) → what `fine_tune` also takes for the examples; its `lost` says
+    what is missing there. settings: further fields of its `FineTuning` that are options, with their
+    help texts; reading: further options, passed to `read` and `score`.
     """
 
     help: str
@@ -76,7 +83,7 @@ TASKS = {
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train)",
-        lambda *sources: read_several(sources, part="train"),
+        partial(squad_files.read, part="train"),
         qa.QuestionAnswerer,
         qa.fine_tune,
         qa.PRESETS,
@@ -125,11 +132,13 @@ TASKS = {
         "example",
         "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train)",
-        sentence_tasks.read,
-        sentence_tasks.SentencePredictor,
-        sentence_tasks.fine_tune,
-        sentence_tasks.PRESETS,
-        sentence_tasks.score_of,
+        sentence_files.read,
+        classification.SentencePredictor,
+        classification.fine_tune,
+        classification.PRESETS,
+        lambda examples, said, subtask: classification.score(
+            subtask, [label for _, label in examples], said
+        ),
         previews.sentences_summary,
         previews.sentence_preview,
         reading={
@@ -265,7 +274,7 @@ def examples_in_words(
     lost = []
     if task.inputs:
         inputs = task.inputs(with_bar(examples, task.unit), wordpiece, settings)
-        lost = [inputs.lost_answers()] if inputs.lost else []
+        lost = [inputs.lost] if inputs.lost else []
     told = previews.what_was_read(examples, task.unit, task.summary, *lost)
     if task.preview:
         told += previews.unknown(examples, task.preview, wordpiece, settings.max_length)
