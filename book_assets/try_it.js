@@ -43,7 +43,7 @@ var TryIt = (function () {
     return scripts.get(name);
   }
 
-  /** A Promise of {model, threshold}; the model's methods are Promises, too. */
+  /** A Promise of the model, whose methods are Promises, too. */
   function open(name) {
     if (!opened.has(name)) {
       const opening = (async () => {
@@ -51,7 +51,7 @@ var TryIt = (function () {
         await script(`models/${name}.js`);
         const weights = self.SPANBERT_WEIGHTS[name], model = SpanBERT.worker(weights);
         await model.ready;
-        return { model, threshold: weights.threshold };
+        return model;
       })();
       opening.catch(() => opened.delete(name));
       opened.set(name, opening);
@@ -351,7 +351,7 @@ var TryIt = (function () {
       try {
         const text = this.text.value, name = this.model.value;
         checkCharacters(text);
-        const { model } = await openSaying(name, this.status);
+        const model = await openSaying(name, this.status);
         const stale = () => text !== this.text.value || name !== this.model.value; // then another run comes
         const tokens = await model.tokenize(text);
         if (stale()) return;
@@ -535,7 +535,7 @@ var TryIt = (function () {
 
   // --- ask a question -----------------------------------------------------------------------------------------------
 
-  const WIDEST = 15; // of the threshold, on both sides of 0
+  const LOWEST = -45, HIGHEST = 15; // thresholds
 
   class Ask {
     constructor(root, data, name) {
@@ -545,9 +545,8 @@ var TryIt = (function () {
       const edited = { oninput: () => (this.note.textContent = ""), dir: "auto", spellcheck: "false" };
       this.question = make("input", { type: "text", autocomplete: "off", ...edited });
       this.context = make("textarea", { rows: 5, ...edited });
-      this.slider = make("input", { type: "range", min: -WIDEST, max: WIDEST, step: 0.1, value: 0, oninput: () => this.decide() });
+      this.slider = make("input", { type: "range", min: LOWEST, max: HIGHEST, step: 0.1, value: 0, oninput: () => this.decide() });
       this.set = make("output");
-      this.tuned = make("button", { type: "button", hidden: true, onclick: () => this.move(this.threshold) });
       this.answer = make("p", { class: "try-answer" });
       this.sum = make("p", { class: "try-legend" });
       this.scores = make("div");
@@ -559,7 +558,7 @@ var TryIt = (function () {
         labeled("Example", choice), this.note, labeled("Question", this.question), labeled("Text", this.context),
         make("button", { class: "try-go" }, "Answer"), this.status.element);
       const threshold = make("div", { class: "try-row" },
-        labeled("Threshold", make("span", { class: "try-slide" }, this.slider, this.set)), this.tuned);
+        labeled("Threshold", make("span", { class: "try-slide" }, this.slider, this.set)));
       this.result = make("div", { class: "try-result" }, this.answer, threshold, this.sum, this.scores);
       root.append(form, this.result);
       this.choose(this.examples[0]);
@@ -585,29 +584,16 @@ var TryIt = (function () {
         for (const text of [question, context]) checkCharacters(text);
         if (!question.trim()) throw new Error("There is no question: type one.");
         if (!context.trim()) throw new Error("There is no text: type or paste one.");
-        const { model, threshold } = await openSaying(this.model, this.status);
+        const model = await openSaying(this.model, this.status);
         this.status.say("Computing.");
         const begun = performance.now(), result = await model.answer(question, context, { best: this.best });
         this.took = ` (${this.model}, ${Math.round(performance.now() - begun)} ms)`;
-        this.tune(threshold);
         this.draw(result, context);
         this.status.say(this.decision(), { heard: true });
       } catch (error) {
         this.result.hidden = true;
         this.status.say(error.message, { problem: true });
       }
-    }
-
-    /** The threshold that was chosen on other questions. */
-    tune(threshold) {
-      this.threshold = threshold;
-      this.tuned.hidden = threshold === undefined;
-      if (threshold !== undefined) this.tuned.textContent = `Set it to ${number(threshold, 1)}, chosen on other questions`;
-    }
-
-    move(threshold) {
-      this.slider.value = threshold;
-      this.decide();
     }
 
     decision() {

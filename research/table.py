@@ -64,6 +64,11 @@ EXPERIMENTS = {
         4,
         TRAINED_ALIKE,
     ),
+    "copying_heads": Row(
+        "which words does a model copy, which heads do it, and do they answer?",
+        12,
+        {"valid": "a .jsonl file that was not trained on"} | SQUAD,
+    ),
     "riddle_of_mix": Row(
         "why does the model of both masks, with good losses, answer worst?",
         50,

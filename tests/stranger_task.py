@@ -31,11 +31,11 @@ def read(*paths) -> list:
 def fine_tune(encoder, wordpiece, examples, settings, snapshots=None):
     check_start(encoder, wordpiece, settings)
     data = classification.ClassificationData(examples, wordpiece, settings)
-    kinds = len(data.labels)
+    kinds = len(data.facts["labels"])
     model, history = fit(
         lambda: classification.ClassificationModel(encoder, kinds), data, settings, snapshots
     )
-    return Labeller(model, wordpiece, 32, labels=data.labels), history
+    return Labeller(model, wordpiece, 32, **data.facts), history
 
 
 def score(examples, predictions) -> dict:

@@ -33,3 +33,17 @@ def test_where_only_the_head_learns_the_encoder_stays_as_it_is(parts):
     assert all(
         torch.equal(after[key], weight) for key, weight in shipped.encoder.state_dict().items()
     )
+
+
+def test_f1_by_category_is_the_score_of_each_group(parts):
+    questions = parts["test"][:24]
+    texts = {q.id: "Upton" if number % 2 else "" for number, q in enumerate(questions)}
+    texts |= {q.id: q.answers[0].text for q in questions[:9] if q.answers}
+    odds = {q.id: (-1.0, 1.0)[number % 3 == 0] for number, q in enumerate(questions)}
+    found = almanac_answers.f1_by_category(texts, odds, questions, 0.0)
+    assert set(found) == {q.category or "answerable" for q in questions}
+    whole = sum(found[q.category or "answerable"] for q in questions) / len(questions)
+    assert whole == pytest.approx(squad.score(texts, questions, odds, 0.0)["f1"])
+    every = dict.fromkeys(odds, 1.0)
+    nothing = almanac_answers.f1_by_category(texts, every, questions, 0.0)
+    assert nothing.pop("answerable") == 0 and set(nothing.values()) == {100}

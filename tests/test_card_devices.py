@@ -17,10 +17,10 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.tasks import (
+    classification,
     coreference,
     question_answering,
     relation_extraction,
-    sentence_tasks,
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
@@ -64,7 +64,7 @@ SETTINGS = {"epochs": 1, "batch_size": 4, "peak_learning_rate": 1e-3, "max_lengt
 
 def sentences_sorted(encoder, wordpiece):
     examples = [((f"It was {word}.", None), word) for word in ("red", "blue")] * 2
-    model, _ = sentence_tasks.fine_tune(encoder, wordpiece, examples, FineTuning(**SETTINGS))
+    model, _ = classification.fine_tune(encoder, wordpiece, examples, FineTuning(**SETTINGS))
     return model.model, lambda: model.predict(examples)
 
 

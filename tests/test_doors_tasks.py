@@ -14,10 +14,9 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.tasks import coreference, relation_extraction, squad, tagging
 from spanbert_tutorial.tasks import question_answering as qa
-from spanbert_tutorial.tasks.classification import ClassificationModel
+from spanbert_tutorial.tasks.classification import ClassificationModel, SentencePredictor
 from spanbert_tutorial.tasks.relation_files import read as read_relations
 from spanbert_tutorial.tasks.sentence_files import read as read_sentences
-from spanbert_tutorial.tasks.sentence_tasks import SentencePredictor
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -72,7 +71,7 @@ def test_answers_that_are_lost_or_too_long_are_counted():
         warnings.simplefilter("always")
         qa.QuestionAnsweringData([question], WORDPIECE, settings)
     said = " ".join(str(one.message) for one in told)
-    assert "1 answers are complete in no window of 32" in said
+    assert "1 with an answer that is complete in no window of 32 positions" in said
     assert "1 answer is longer than 30 tokens and can never be given" in said
 
 

@@ -13,6 +13,7 @@ from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question
 from spanbert_tutorial.text.corpora import documents
+from spanbert_tutorial.text.lines import read_text
 
 CONTEXTS = list(
     dict.fromkeys(question.context for question in read(data_path("reader", "reader.json")))
@@ -88,7 +89,7 @@ def test_what_is_written_is_read_back(tmp_path, packing):
     squad_files.write(file, questions, "1")
     assert read(file) == questions
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
-    articles = squad_files.squad_format(questions, "1")["data"]
+    articles = json.loads(read_text(file, ""))["data"]
     assert [len(article["paragraphs"][0]["qas"]) for article in articles] == [2, 1]
 
 

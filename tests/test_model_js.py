@@ -17,6 +17,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.model import fill_masks
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
+from spanbert_tutorial.tasks.windows import decode
 
 pytestmark = pytest.mark.browser
 
@@ -232,7 +233,8 @@ def check_answers(
     found = [
         told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs
     ]
-    for one, (asked, spans, null) in zip(found, answerer.candidates(pairs), strict=True):
+    for one, asked in zip(found, answerer.scored(pairs), strict=True):
+        spans, null = decode(asked.windows, iter(asked.scores))
         encoded, context = asked.encoded, asked.context
         assert len(one["tokens"]) == len(one["start"]) == len(one["end"]) == len(encoded.context)
         scores = [one["start"][span.first] + one["end"][span.last] for span in spans]

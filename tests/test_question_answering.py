@@ -11,6 +11,7 @@ from parity import sizes
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.windows import central_windows, decode, encode, window_ranges, windows
@@ -237,6 +238,21 @@ def test_a_long_context_goes_through_the_model_a_batch_at_a_time(answerer, monke
     answer = answerer.answer(QUESTION, context, threshold=1e9)
     assert len(context) > 95_000 and answer.text == context[answer.start : answer.end]
     assert len(shapes) > 5 and all(rows <= 32 and n <= answerer.max_length for rows, n in shapes)
+
+
+def test_predictions_are_answers_at_any_threshold_and_name_the_question(answerer):
+    texts = [CONTEXT, CONTEXT * 4, "In Upton."]
+    questions = [Question(str(number), QUESTION, text) for number, text in enumerate(texts)]
+    found, odds = answerer.predict(questions)
+    for question in questions:
+        answer = answerer.answer(question.question, question.context, threshold=1e9)
+        assert found[question.id] == answer.text
+        assert odds[question.id] == pytest.approx(answer.null_score - answer.score, abs=1e-3)
+    (one, *_) = answerer.scored([(QUESTION, CONTEXT)])
+    (best, *_), null = decode(one.windows, iter(one.scores))
+    assert one.text(best) == found["0"] and null - best.score == pytest.approx(odds["0"], abs=1e-3)
+    with pytest.raises(InputError, match='^article "", question 3: the context is empty'):
+        answerer.predict([*questions, Question("3", QUESTION, " ")])
 
 
 # --- checkpoints --------------------------------------------------------------------

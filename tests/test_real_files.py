@@ -131,12 +131,12 @@ def test_tables_without_ids_can_be_read_together(tmp_path):
         put(tmp_path, f"{name}.csv", f"question,context,answer\nWho?,{name} left.,{name}\n")
         for name in ("Ada", "Bo")
     ]
-    found = squad_files.read_several(tables)
+    found = squad_files.read(*tables)
     assert [question.answers[0].text for question in found] == ["Ada", "Bo"]
     assert len({question.id for question in found}) == 2 and not found.skipped
     (tmp_path / "more").mkdir()
     same = put(tmp_path / "more", "Ada.csv", "question,context,answer\nWho?,Cy left.,Cy\n")
-    assert len(squad_files.read_several([*tables, same])) == 3
+    assert len(squad_files.read(*tables, same)) == 3
 
 
 # --- small things -------------------------------------------------------------------

@@ -9,7 +9,8 @@ from research.almanac import pairs
 from research.almanac.pairs import Statement
 from research.measurements.sentence_baselines import controls
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.tasks.sentence_tasks import read, score
+from spanbert_tutorial.tasks.classification import score
+from spanbert_tutorial.tasks.sentence_files import read
 
 PARTS = "train", "validation", "test"
 

@@ -22,7 +22,6 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
-from spanbert_tutorial.tasks import answer_scores as figures
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import (
     QuestionAnswerer,
@@ -82,7 +81,7 @@ def f1_by_category(
 def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict:
     """Scores in percent, AUC by category, and the share of answerable questions that get an answer,
     with one word more and without."""
-    texts, odds = figures.predictions(figures.score_windows(answerer, questions))
+    texts, odds = answerer.predict(questions)
     scores = squad.score(texts, questions, odds, 0.0)
     found: dict = {name: scores[name] for name in ("f1", "HasAns_f1", "NoAns_f1")}
     found["forced"] = squad.score(texts, questions)["HasAns_f1"]
@@ -97,7 +96,7 @@ def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dic
 
 def auc_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> float:
     """How often a question without an answer has the larger null odds than one with an answer."""
-    _, odds = figures.predictions(figures.score_windows(answerer, questions))
+    _, odds = answerer.predict(questions)
     groups = (
         [odds[question.id] for question in questions if bool(question.answers) == kind]
         for kind in (True, False)
@@ -113,7 +112,7 @@ def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[
         longer = [
             replace(q, question=f"{q.question[:-1]} {word}?") if word else q for q in questions
         ]
-        _, odds = figures.predictions(figures.score_windows(answerer, longer))
+        _, odds = answerer.predict(longer)
         shares[word] = float(np.mean([value <= 0 for value in odds.values()]))
     return shares
 

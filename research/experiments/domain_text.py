@@ -125,7 +125,7 @@ def one(arm: str, seed: int, settings: Mapping, given: Given) -> dict:
             settings["batches"],
         )
         plan = plan_of({arm: start}, seed, settings)
-        points, _ = few_questions.learning_curve(plan, *given.questions)
+        points = few_questions.learning_curve(plan, *given.questions)
     scores = {
         f"questions, {point.questions}": {"f1": point.f1, "exact": point.exact} for point in points
     }

@@ -59,7 +59,7 @@ def one(
     test: list[Question],
 ) -> dict:
     """The scores of one model at each number of questions."""
-    points, _ = few_questions.learning_curve(plan_of(model, seed, settings, data), train, test)
+    points = few_questions.learning_curve(plan_of(model, seed, settings, data), train, test)
     names = ("exact", "f1")
     scores = {
         str(point.questions): {name: round(getattr(point, name), 4) for name in names}

@@ -55,10 +55,10 @@ from spanbert_tutorial.relatives.splinter import (
 )
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.tasks import few_questions, squad
-from spanbert_tutorial.tasks.few_questions import Plan
 from spanbert_tutorial.tasks.fine_tuning import padded
 from spanbert_tutorial.tasks.question_answering import (
     PRESETS,
+    QuestionAnsweringData,
     QuestionAnsweringModel,
     fine_tune,
 )
@@ -230,13 +230,12 @@ def marked(questions: Sequence[Question]) -> list[Question]:
 
 
 class Given(NamedTuple):
-    """data: folder of SQuAD files; known, asked: questions to learn from and to score; models: folder
-    that keeps the trained ones, and the state of those that are being trained."""
+    """known, asked: questions to learn from and to score; models: folder that keeps the trained ones,
+    and the state of those that are being trained."""
 
     text: EncodedText
     start: Path
     models: Path
-    data: Path
     known: list[Question]
     asked: list[Question]
 
@@ -252,15 +251,10 @@ def prepare(
 ) -> tuple[dict, tuple]:
     """Text without the titles of SQuAD's development set, another file to measure on, questions."""
     text = open_wikipedia(folder, corpus, valid, start)
-    known, asked = few_questions.questions_of(plan(settings, data, 0))
+    known, asked = few_questions.questions_of(plan_of("spanbert-mini", 0, settings, data))
     facts = {"begun_from": begun_from(start), "known": len(known)}
     facts["questions_fingerprint"] = fingerprint(known, asked)
-    return text_facts(text) | facts, (Given(text, start, models, data, known, asked),)
-
-
-def plan(settings: Mapping, data: Path, seed: int) -> Plan:
-    """What `few_questions` is told of questions and fine-tunings."""
-    return plan_of("spanbert-mini", seed, settings, data)
+    return text_facts(text) | facts, (Given(text, start, models, known, asked),)
 
 
 def beside(settings: Mapping, given: Given) -> dict:
@@ -336,8 +330,11 @@ def answers(
         model = PointingAnswerer(deepcopy(start), question_id)
     else:
         model = deepcopy(start)
-    how = few_questions.enough_steps(plan(settings, given.data, sample), few, wordpiece, sample)
-    answerer, _ = fine_tune(model, wordpiece, few, how)
+    how = replace(settings["fine_tuning"], seed=sample)
+    windows = QuestionAnsweringData(few, wordpiece, how)
+    tokens = settings["min_steps"] * how.batch_size * how.max_length
+    epochs = max(how.epochs, tokens / int(windows.lengths().sum()))
+    answerer, _ = fine_tune(model, wordpiece, windows, replace(how, epochs=epochs))
     scores = few_questions.score(answerer, asked)
     print(f"{len(few)} questions, sample {sample}: {scores['f1']:.1f}", flush=True)
     return rounded({"f1": scores["f1"], "exact": scores["exact"]})

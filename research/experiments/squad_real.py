@@ -10,8 +10,8 @@ SQuAD 1.1: trained on a part of its training set and two further sets, in short 
 answers, then in full ones; scored on a half of its development set, before and after. Then SQuAD
 2.0: each model of before is trained on, on articles of the 2.0 files, and scored on other articles;
 the threshold for "no answer" is chosen on a third group. One head goes through all stages. The
-model of each run is kept in `--models` after its last stage; the shipped ones are those of the
-first seed.
+model of each run is kept in `--models` after SQuAD 1.1 and after 2.0; the shipped ones are those of
+the first seed: `spanbert-mini` answers always, so it is that of 1.1.
 
 `data/results/first_pair_answers.json` has what this command gave with the mini models that the book
 shipped first, three seeds each.
@@ -35,7 +35,6 @@ from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import continue_from
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.answer_scores import Predictions, answered
 from spanbert_tutorial.tasks.question_answering import (
     PRESETS,
     QuestionAnswerer,
@@ -46,6 +45,8 @@ from spanbert_tutorial.tasks.question_answering import (
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import Guess, WordWeights, lexical_guess, type_guess
 
+# predicted texts by id, the questions, null odds by id
+Predictions = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]
 STARTS = ("spanbert-mini", "bert-mini", "new weights")
 TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
@@ -130,7 +131,7 @@ def majority_answer(texts: Sequence[str]) -> str:
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:
     """The questions of files NAME.json.xz, each id once (SQuAD 1.1 and 2.0 share some)."""
-    return squad.read_several(folder / f"{name}.json.xz" for name in names)
+    return squad.read(*(folder / f"{name}.json.xz" for name in names))
 
 
 def by_article(folder: Path) -> dict[str, list[Question]]:
@@ -166,8 +167,11 @@ def scored(
 ) -> dict:
     """Scores in percent; with `tune`, at the threshold that is best there, and beside it the best
     one on the questions themselves."""
-    test = answered(answerer, questions)
-    return tuned(test, answered(answerer, tune)) if tune else squad.score(*test[:2])
+    texts, odds = answerer.predict(questions)
+    if not tune:
+        return squad.score(texts, questions)
+    other_texts, other_odds = answerer.predict(tune)
+    return tuned((texts, questions, odds), (other_texts, tune, other_odds))
 
 
 def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:
@@ -243,7 +247,7 @@ def one(
     model, wordpiece = start(name, seed)
     target = models / f"{name.replace(' ', '-')}-{seed}"
     # goes on after a stop
-    rows = []
+    rows: list[dict] = []
     kept = Path(f"{target}.training")
     for task, stages in settings["stages"].items():
         stages = [replace(stage, seed=seed) for stage in stages]
@@ -264,10 +268,11 @@ def one(
             {measure: round(value, 2) for measure, value in result.items()},
             flush=True,
         )
-    shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
-    answerer.save(
-        target, {"rows.json": json.dumps({"start": name, "seed": seed, "rows": rows}, indent=1)}
-    )
+        if task in ("squad1", "squad2"):
+            folder = Path(f"{target}-{task}")
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped later
+            about = {"start": name, "seed": seed, "rows": rows}
+            answerer.save(folder, {"rows.json": json.dumps(about, indent=1)})
     shutil.rmtree(kept, ignore_errors=True)
     return rows
 

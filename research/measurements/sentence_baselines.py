@@ -1,4 +1,4 @@
-"""What a sentence task gives away without an encoder: controls for `sentence_tasks`. Chapter:
+"""What a sentence task gives away without an encoder: controls for `tasks.classification`. Chapter:
 `book/tasks/classification`.
 
 Each learns from the same examples as a model does and predicts the same test examples: `majority`

@@ -22,9 +22,9 @@ import numpy as np
 from research.measurements import sentence_baselines
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.tasks.classification import fine_tune, score
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.sentence_files import Example, read
-from spanbert_tutorial.tasks.sentence_tasks import fine_tune, score_of
 
 PARTS = "train", "development", "test"
 Parts = dict[str, list[Example]]  # by the names of PARTS
@@ -167,7 +167,8 @@ def scores(
     task: str, examples: Sequence[Example], predicted: Sequence[str | float]
 ) -> dict[str, float]:
     """ "task measure" → score."""
-    return {f"{task} {name}": value for name, value in score_of(examples, predicted, task).items()}
+    found = score(task, [label for _, label in examples], predicted)
+    return {f"{task} {name}": value for name, value in found.items()}
 
 
 def controls(parts: Mapping[str, Parts]) -> dict[str, dict[str, float]]:

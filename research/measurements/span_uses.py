@@ -19,7 +19,6 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import (
-    answer_scores,
     coreference,
     question_answering,
     relation_extraction,
@@ -116,7 +115,7 @@ def answers(
     train, test = parts
     settings = replace(QUESTIONS[most], seed=seed)
     answerer, _ = question_answering.fine_tune(deepcopy(encoder), wordpiece, train[:most], settings)
-    texts, _ = answer_scores.predictions(answer_scores.score_windows(answerer, test))
+    texts, _ = answerer.predict(test)
     long = [one for one in test if min(len(answer.text.split()) for answer in one.answers) >= LONG]
     return {
         "f1": squad.score(texts, test)["f1"],

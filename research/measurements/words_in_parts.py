@@ -29,7 +29,7 @@ TRUST = 5.0  # counts' worth of the frequencies that each row of the bigram tabl
 
 
 class Word(NamedTuple):
-    """A word of several tokens in its block. ids: int [n], without [CLS] and [SEP]; first, last:
+    """A word in its block. ids: int [n], without [CLS] and [SEP]; first, last:
     positions of its tokens there; kind: one of `KINDS`."""
 
     ids: np.ndarray
@@ -60,8 +60,11 @@ def blocks(document: Document) -> Iterator[tuple[list[str], set[int]]]:
             starts = set()
 
 
-def drawn(texts: Iterable[Document], wordpiece: WordPiece, most: int, seed: int = 0) -> list[Word]:
-    """The words to ask for, at most one of each kind from a block, and at most `most` of each."""
+def drawn(
+    texts: Iterable[Document], wordpiece: WordPiece, most: int, seed: int = 0, several: bool = True
+) -> list[Word]:
+    """The words to ask for, of several tokens or of one, at most one of each kind from a block, and
+    at most `most` of each."""
     rng = np.random.default_rng(seed)
     found: dict[str, list[Word]] = {kind: [] for kind in KINDS}
     for words, starts in (block for document in texts for block in blocks(document)):
@@ -73,7 +76,7 @@ def drawn(texts: Iterable[Document], wordpiece: WordPiece, most: int, seed: int 
         counts = Counter(words)
         places: dict[str, list[int]] = {kind: [] for kind in KINDS}
         for place, word in enumerate(words):
-            if len(tokens[place]) > 1 and (what := what_it_is(word, place in starts)):
+            if (len(tokens[place]) > 1) == several and (what := what_it_is(word, place in starts)):
                 places[f"{what}, {'again' if counts[word] > 1 else 'once'}"].append(place)
         for kind, some in places.items():
             if some:

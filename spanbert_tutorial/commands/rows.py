@@ -12,12 +12,12 @@ from typing import Any
 
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks import coreference, sentence_files, tagging_files
+from spanbert_tutorial.tasks import coreference, sentence_files, squad_files, tagging_files
+from spanbert_tutorial.tasks.classification import SentencePredictor
 from spanbert_tutorial.tasks.question_answering import Answer, QuestionAnswerer
 from spanbert_tutorial.tasks.relation_extraction import RelationExtractor
 from spanbert_tutorial.tasks.relation_files import marked_places, read_one
-from spanbert_tutorial.tasks.sentence_tasks import SentencePredictor
-from spanbert_tutorial.tasks.squad_files import Question, read_several
+from spanbert_tutorial.tasks.squad_files import Question
 from spanbert_tutorial.tasks.tagging import Tagger
 from spanbert_tutorial.text.lines import kind_of_file, read_text
 
@@ -52,7 +52,7 @@ def answers(options: argparse.Namespace, answerer: QuestionAnswerer) -> Iterator
         for text in [plain_text(path)]
         for number, question in enumerate(asking, start=1)
     ]
-    asked += read_several([path for path in options.data if path not in plain], labeled=False)
+    asked += squad_files.read(*(path for path in options.data if path not in plain), labeled=False)
     pairs = ((one.question, one.context) for one in with_bar(asked, "question"))
     found = answerer.answer_many(pairs, options.threshold, n_best=options.n_best)
 

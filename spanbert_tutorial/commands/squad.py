@@ -10,8 +10,7 @@ from tqdm import tqdm
 
 from spanbert_tutorial.commands.options import add, open_model
 from spanbert_tutorial.commands.run_state import read_titles
-from spanbert_tutorial.engine.hooks import with_bar
-from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.tasks import made_questions as made
 from spanbert_tutorial.tasks import question_answering as qa
@@ -37,23 +36,6 @@ def make_questions_options(parser: argparse.ArgumentParser) -> None:
     add(parser, "corpus", required=True, help=corpus)
     add(parser, "leave-out", "easy", "seed")
     add(parser, "output", required=True, help="SQuAD file to write (.json, also .xz, .gz)")
-
-
-def predictions(
-    answerer: qa.QuestionAnswerer, questions: Sequence[Question]
-) -> tuple[dict[str, str], dict[str, float]]:
-    """The best non-empty answer and null score − score of each question, by id, with a progress
-    bar."""
-    texts, odds = {}, {}
-    pairs = ((q.question, q.context) for q in with_bar(questions, "question"))
-    answers = answerer.answer_many(pairs, threshold=float("inf"))
-    try:
-        for question, answer in zip(questions, answers, strict=True):
-            texts[question.id] = answer.text
-            odds[question.id] = answer.null_score - answer.score
-    except InputError as error:  # all questions before this one have answers
-        raise InputError(f"question {questions[len(texts)].id}: {error}") from None
-    return texts, odds
 
 
 def tuning_questions(options: argparse.Namespace, questions: Sequence[Question]) -> list[Question]:
@@ -86,7 +68,7 @@ def results(
     """Predictions in the official format and scores, by the name of their file. Unanswerable
     questions need a threshold."""
     other = tuning_questions(options, questions) if options.tune_on else []
-    texts, odds = predictions(answerer, questions)
+    texts, odds = answerer.predict(questions)
     for note in notes(questions, answerer, options.characters):
         print(note, file=sys.stderr)
     final = texts
@@ -95,7 +77,7 @@ def results(
     else:
         threshold = 0.0
         if other:
-            other_texts, other_odds = predictions(answerer, other)
+            other_texts, other_odds = answerer.predict(other)
             threshold = squad.chosen_threshold(other_texts, other, other_odds)
         result = {"threshold": threshold, **squad.score(texts, questions, odds, threshold)}
         tuned = result["tuned_on_the_same_questions"] = {}
@@ -119,13 +101,13 @@ def notes(
 ) -> Iterator[str]:
     """What one has to know of these questions to read their scores."""
     answered = [question for question in questions if question.answers]
-    limit = answerer.max_answer_length
     encoded = ((encode(answerer.wordpiece, q.question, q.context), q) for q in answered)
-    too_long = sum(qa.longer_than(qa.answer_tokens(*pair), limit) for pair in encoded)
+    tokens = (qa.answer_tokens(*pair) for pair in encoded)
+    too_long = qa.never_given(tokens, answerer.max_answer_length)
     if not answered:
         yield "No question has an answer, so the scores say nothing about answers."
     if too_long:
-        yield qa.never_given(too_long, limit)
+        yield too_long
     if not characters and answered and squad.unspaced(q.answers[0].text for q in answered):
         yield (
             "Exact match and F1 have the rules of English SQuAD, with spaces between words and ASCII "

@@ -29,11 +29,17 @@ from spanbert_tutorial.engine.files import whole_folder, write_text, writing
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
-from spanbert_tutorial.tasks import coreference, relation_files, sentence_tasks, tagging
+from spanbert_tutorial.tasks import (
+    classification,
+    coreference,
+    relation_files,
+    sentence_files,
+    squad_files,
+    tagging,
+)
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import relation_extraction as relations
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
-from spanbert_tutorial.tasks.squad import read_several
 
 
 class Task(NamedTuple):
@@ -81,7 +87,7 @@ TASKS = {
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train to fine-tune, otherwise validation); to predict also a plain .txt with --question",
-        lambda *sources, **how: read_several(sources, **how),
+        squad_files.read,
         qa.QuestionAnswerer,
         qa.fine_tune,
         qa.PRESETS,
@@ -130,11 +136,13 @@ TASKS = {
         "example",
         "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train); to predict also a .txt with a sentence a line, or two with a tab between",
-        sentence_tasks.read,
-        sentence_tasks.SentencePredictor,
-        sentence_tasks.fine_tune,
-        sentence_tasks.PRESETS,
-        sentence_tasks.score_of,
+        sentence_files.read,
+        classification.SentencePredictor,
+        classification.fine_tune,
+        classification.PRESETS,
+        lambda examples, said, subtask: classification.score(
+            subtask, [label for _, label in examples], said
+        ),
         previews.sentences_summary,
         previews.sentence_preview,
         rows.sentences,

@@ -79,7 +79,6 @@ def ask(
 ) -> AnswerPanel:
     """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question
     or context."""
-    asked, found, null = next(answerer.candidates([(question, context)]))
-    at = asked.encoded.offsets.tolist()
-    spans = [(at[span.first][0], at[span.last][1], span.score) for span in found]
-    return AnswerPanel(question, context, spans, null, threshold, gold)
+    best = answerer.answer(question, context, n_best=SHOWN).n_best
+    spans = [(one.start, one.end, one.score) for one in best]
+    return AnswerPanel(question, context, spans, best[0].null_score, threshold, gold)

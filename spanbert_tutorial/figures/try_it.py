@@ -23,6 +23,7 @@ from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.windows import decode
 
 BEST = 5  # predictions of a head, spans of an answer
 TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad"
@@ -152,15 +153,12 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
     """The same as the script's engine gives it: scores of the context's tokens and of [CLS], best
     spans."""
     pair = (example.question, example.context)
-    asked, found, null = next(model.candidates([pair]))
+    asked = next(model.scored([pair]))
+    found, null = decode(asked.windows, iter(asked.scores), BEST, model.max_answer_length)
     (window,), ((starts, ends),) = asked.windows, asked.scores
     at = asked.encoded.offsets.tolist()
     here = slice(window.first, window.first + len(at))
-    spans = [
-        {"text": example.context[at[one.first][0] : at[one.last][1]], **vars(one)}
-        | {"score": round(one.score, 2)}
-        for one in found[:BEST]
-    ]
+    spans = [{"text": asked.text(one), **vars(one), "score": round(one.score, 2)} for one in found]
     tokens = zip(model.wordpiece.tokens(asked.encoded.context), at, strict=True)
     return {
         "tokens": [{"token": token, "start": a, "end": b} for token, (a, b) in tokens],

@@ -1,25 +1,36 @@
-"""A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter:
-`book/tasks/classification`.
+"""A label for a sentence or a pair, or a score, from the state of [CLS], as in the nine tasks of
+GLUE. Chapter: `book/tasks/classification`.
 
-Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, K labels (BERT's
+The tasks and their files stand in `sentence_files`. Sources: BERT §4.1 and figure 4 (a, b); GLUE
+(Wang and others, 2018); SpanBERT §5.3. Shapes: B batch, n sequence, H hidden, K labels (BERT's
 letter).
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.errors import check_text, require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning
+from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.snapshots import Snapshots
+from spanbert_tutorial.errors import check_text, is_number, require, shown
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
+from spanbert_tutorial.tasks.sentence_files import Example, Sentences, task_named
+from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
-Sentences = tuple[str, str | None]  # a sentence alone, or a pair
+PRESETS = {
+    "small": FineTuning(epochs=4, batch_size=4, peak_learning_rate=3e-4, max_length=128),
+    "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, max_length=128),
+}
 
 
 class Framed(NamedTuple):
@@ -91,13 +102,118 @@ class ClassificationModel(nn.Module):
         return {"loss": F.cross_entropy(scores, batch["label"])}
 
 
+class RegressionModel(ClassificationModel):
+    """The same head with one output: a number, not a label."""
+
+    def __init__(self, encoder: BertEncoder) -> None:
+        super().__init__(encoder, labels=1)
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """{"loss": mean squared error of the standard scores}."""
+        scores = self.scores(batch)[:, 0]
+        return {"loss": F.mse_loss(scores, batch["label"])}
+
+
+# --- training and predicting --------------------------------------------------------
+
+
 class ClassificationData(Data):
-    """Examples with labels. labels: those of the examples, sorted."""
+    """Examples with labels, or with scores: these are learned as standard scores, which small steps
+    soon reach. facts: `labels`, sorted, or `mean` and `spread`."""
 
     def __init__(
-        self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning
+        self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        self.labels = sorted({label for _, label in examples})
-        targets = np.array([self.labels.index(label) for _, label in examples])
+        given: list[Any] = [label for _, label in examples]
+        self.facts: dict[str, Any]
+        if isinstance(given[0], str):
+            labels = sorted(set(given))
+            self.facts = {"labels": labels}
+            targets = np.array([labels.index(label) for label in given])
+        else:
+            mean, spread = float(np.mean(given)), float(np.std(given))
+            self.facts = {"mean": mean, "spread": spread}
+            targets = ((np.array(given) - mean) / spread).astype(np.float32)
         inputs = [Framed.of(one, wordpiece, settings.max_length) for one, _ in examples]
         super().__init__(inputs, targets, wordpiece, settings)
+
+
+def fine_tune(
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    examples: Sequence[Example],
+    settings: FineTuning,
+    snapshots: Snapshots | None = None,
+) -> tuple["SentencePredictor", History]:
+    """Trains encoder (in place) and a new head. Raises InputError unless there are at least two
+    labels or scores."""
+    check_start(encoder, wordpiece, settings)
+    labels = {label for _, label in examples}
+    require(len(labels) > 1, "all examples have the same label: give examples of at least two.")
+    data = ClassificationData(examples, wordpiece, settings)
+    make_model = partial(SentencePredictor.new_model, encoder, data.facts)
+    model, history = fit(make_model, data, settings, snapshots)
+    return SentencePredictor(model, wordpiece, settings.max_length, **data.facts), history
+
+
+class SentencePredictor(Predictor):
+    """Names labels or scores. facts: `labels`, what the model's scores stand for, or `mean` and
+    `spread`, which turn its one number into a score."""
+
+    task = "sentences"
+
+    @staticmethod
+    def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> ClassificationModel:
+        if labels := facts.get("labels"):
+            return ClassificationModel(encoder, len(labels))
+        return RegressionModel(encoder)
+
+    def scores(self, examples: Sequence[Example]) -> list[Tensor]:
+        """The model's scores of each example, [K] or [1]; their own labels are not looked at."""
+        how = self.wordpiece, self.max_length
+        return self.logits([Framed.of(texts, *how) for texts, _ in examples])
+
+    def predict(self, examples: Sequence[Example]) -> list[str] | list[float]:
+        """A label or a score for each example."""
+        scores = self.scores(examples)
+        if labels := self.facts.get("labels"):
+            return [labels[int(row.argmax())] for row in scores]
+        return [self.facts["mean"] + self.facts["spread"] * float(row) for row in scores]
+
+
+# --- scores -------------------------------------------------------------------------
+
+
+def score(
+    task: str, gold: Sequence[str | float], predicted: Sequence[str | float]
+) -> dict[str, float]:
+    """What GLUE reports of a task, times 100: `accuracy`; `f1` of the label 1; `matthews`,
+    `pearson` and `spearman` correlation, from -100 to 100.
+
+    Predictions that are all the same correlate with nothing: 0. Raises InputError where a measure
+    is not defined (but for accuracy the gold labels must differ), and for what is no label of the
+    task.
+    """
+    row = task_named(task)
+    wanted = " and ".join(row.labels) or "numbers"
+    for value in (*gold, *predicted):
+        fits = value in row.labels if row.labels else is_number(value) and np.isfinite(value)
+        require(fits, f"{row.name} has {wanted}, not {shown(value)}: give those of this task.")
+    names = " and ".join(row.metrics)
+    differ = len(set(gold)) > 1 or row.metrics == ("accuracy",) and gold
+    require(differ, f"{names} need labels that differ: give examples of both kinds.")
+    return {name: 100 * float(METRICS[name](list(gold), list(predicted))) for name in row.metrics}
+
+
+def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]], float]:
+    """A correlation of SciPy; 0, where it knows none, if all predictions are the same."""
+    return lambda gold, predicted: measure(gold, predicted).statistic if np.ptp(predicted) else 0.0
+
+
+METRICS = {
+    "accuracy": accuracy_score,
+    "f1": lambda gold, predicted: f1_score(gold, predicted, pos_label="1", zero_division=0.0),
+    "matthews": matthews_corrcoef,  # 0 for predictions that are all the same
+    "pearson": correlation(pearsonr),
+    "spearman": correlation(spearmanr),
+}

@@ -14,21 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.weights import (
-    checkpoint_folder,
-    hub_trouble,
-    read_config,
-    to_huggingface_names,
-)
+from spanbert_tutorial.bert.weights import hub_trouble, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.answer_scores import answered
 from spanbert_tutorial.tasks.old_notes import write_old_files
 from spanbert_tutorial.tasks.question_answering import (
     QuestionAnswerer,
@@ -126,10 +119,8 @@ def choose_plan(folder: Path, use_hub: bool | None = None) -> tuple[Plan, str]:
     answers within seconds; without `use_hub`, SPANBERT_TUTORIAL_HUB decides (1 or 0), and without
     that, whether there is a GPU. folder: for the stand-ins, empty."""
     if why := why_not_the_hub(use_hub):
-        play = (
-            "So small models of this book play SpanBERT and BERT, and the almanac's questions play"
-        )
-        return stand_ins(folder), f"{why} {play} SQuAD."
+        play = "small models of this book play SpanBERT and BERT, and the almanac's questions SQuAD"
+        return stand_ins(folder), f"{why} So {play}."
     return HUB, "From the hub: the released SpanBERT and BERT, and the questions of SQuAD."
 
 
@@ -153,32 +144,6 @@ def why_not_the_hub(use_hub: bool | None) -> str:
     return ""
 
 
-# --- the traps ----------------------------------------------------------------------
-
-
-def size_in_words(source: str | Path) -> str:
-    """A model's size, by its config.json alone, and whether its name promises another."""
-    config = read_config(checkpoint_folder(source, weights=False))
-    name = Path(source).name
-    sizes = config.get("num_hidden_layers"), config.get("hidden_size")
-    text = "{} has {} layers of {}".format(name, *sizes)
-    for size, promised in {"base": (12, 768), "large": (24, 1024)}.items():
-        if f"-{size}-" in name and sizes != promised:
-            return f"{text}: not {size}, which has {promised[0]} of {promised[1]}."
-    return f"{text}."
-
-
-@torch.no_grad()
-def transformers_gap(source: str | Path, ids: Tensor) -> float:
-    """The largest difference to the states of `transformers`, in float32. ids: int64 [B,n]."""
-    from transformers import BertModel  # here, because importing it takes seconds
-
-    folder = checkpoint_folder(source)
-    ours, *_ = BertEncoder.read(folder)
-    theirs = BertModel.from_pretrained(folder, dtype=torch.float32, add_pooling_layer=False)
-    return float((ours(ids) - theirs.eval()(ids).last_hidden_state).abs().max())
-
-
 # --- the learning curve -------------------------------------------------------------
 
 
@@ -194,11 +159,8 @@ def questions_of(plan: Plan) -> tuple[list[Question], list[Question]]:
 
 
 def only_its_sentence(question: Question) -> Question:
-    """The question with only the sentence of its first answer.
-
-    An oracle for finding the right sentence; several sentences, where the answer crosses an end.
-    Answers elsewhere are left out. Raises InputError for a question without an answer."""
-    require(question.answers, f"the question {question.id} has no answer: give one that has.")
+    """The question with only the sentence of its first answer, as an oracle finds it; several
+    sentences, where the answer crosses an end. Answers elsewhere are left out."""
     context, answer = question.context, question.answers[0]
     places = [(at, at + len(sentence)) for at, sentence in placed_sentences(context)]
     begin = max((at for at, _ in places if at <= answer.start), default=0)
@@ -218,15 +180,10 @@ def nested_samples(
     """A sample of each size; a smaller one begins a larger one.
 
     Raises InputError when there are fewer questions than the largest asks for."""
-    check_sizes(sizes, len(questions))
+    wrong = f"{max(sizes):,} of {len(questions):,} questions"
+    require(max(sizes) <= len(questions), f"{wrong}: give fewer.")
     order = np.random.default_rng(seed).permutation(len(questions))
     return {n: [questions[i] for i in order[:n]] for n in sizes}
-
-
-def check_sizes(sizes: Sequence[int], there: int) -> None:
-    """Raises InputError when the largest sample needs more questions than there are."""
-    wrong = f"{max(sizes):,} questions are wanted, and there are {there:,}"
-    require(max(sizes) <= there, f"{wrong}: give smaller sizes or more questions.")
 
 
 class Point(NamedTuple):
@@ -240,34 +197,25 @@ class Point(NamedTuple):
     ids: tuple[str, ...]
 
 
-def learning_curve(
-    plan: Plan, train: Sequence[Question], test: Sequence[Question]
-) -> tuple[list[Point], QuestionAnswerer]:
-    """Fine-tunes each model of a plan on samples of `train`, the same ones for all models, and
-    scores it on `test`. Returns the runs and the answerer of the last one."""
+def learning_curve(plan: Plan, train: Sequence[Question], test: Sequence[Question]) -> list[Point]:
+    """Fine-tunes each model of a plan on samples of `train`, the same ones for all models, for at
+    least `min_steps` steps, and scores it on `test`."""
     starts = {}
     for name, source in plan.models.items():
         starts[name] = BertEncoder.read(source)[0], read_vocabulary(source)
+    steps = plan.min_steps * plan.settings.batch_size * plan.settings.max_length  # in tokens
     runs = []
     for seed in plan.seeds:
         for size, few in nested_samples(train, plan.sizes, seed).items():
             for name, (encoder, wordpiece) in starts.items():
-                settings = enough_steps(plan, few, wordpiece, seed)
-                answerer, _ = fine_tune(deepcopy(encoder), wordpiece, few, settings)
+                data = QuestionAnsweringData(few, wordpiece, plan.settings)
+                epochs = max(plan.settings.epochs, steps / int(data.lengths().sum()))
+                settings = replace(plan.settings, epochs=epochs, seed=seed)
+                answerer, _ = fine_tune(deepcopy(encoder), wordpiece, data, settings)
                 scores = score(answerer, test)
                 ids = tuple(question.id for question in few)
                 runs.append(Point(name, size, seed, scores["f1"], scores["exact"], ids))
-    return runs, answerer
-
-
-def enough_steps(
-    plan: Plan, questions: Sequence[Question], wordpiece: WordPiece, seed: int
-) -> QuestionAnsweringSettings:
-    """The plan's settings with this seed, and with enough epochs for `min_steps` steps."""
-    settings = plan.settings
-    data = QuestionAnsweringData(questions, wordpiece, settings)
-    needed = plan.min_steps * settings.batch_size * settings.max_length / int(data.lengths().sum())
-    return replace(settings, epochs=max(settings.epochs, needed), seed=seed)
+    return runs
 
 
 def score(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str, float]:
@@ -275,6 +223,6 @@ def score(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str
     card = torch.cuda.is_available()
     answerer.model.to("cuda" if card else "cpu")
     with torch.autocast("cuda", torch.float16, enabled=card):
-        texts, *_ = answered(answerer, questions)
+        texts, _ = answerer.predict(questions)
     answerer.model.to("cpu")
     return squad.score(texts, questions)

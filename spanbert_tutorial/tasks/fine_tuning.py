@@ -1,4 +1,4 @@
-"""What all fine-tuning shares, whatever the head: settings, batches of inputs, the training loop.
+"""What all fine-tuning shares, whatever the head: settings, batches of inputs, the training.
 Chapter: `book/tasks/question_answering`.
 
 Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
@@ -102,7 +102,6 @@ class Data:
         return np.array([len(one.ids) for one in self.inputs])
 
     def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
-        """These inputs as tensors."""
         return self.collate([self.inputs[row] for row in rows], self.pad_id)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
@@ -134,10 +133,8 @@ def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
     told = f"the vocabulary has {tokens:,} tokens and the model {most:,}"
     require(tokens <= most, f"{told}: give the vocabulary that it was trained with.")
     if tokens + 128 <= most:  # some models pad to a round number
-        told += (
-            ": most likely it is not the one of the training, and then the answers are of no use"
-        )
-        warnings.warn(f"{told}; give that one.", UserWarning, stacklevel=4)
+        told += ": most likely it is not that of the training, and then the answers are of no use"
+        warnings.warn(f"{told}; give that one.", stacklevel=4)
 
 
 def fit(
@@ -148,8 +145,8 @@ def fit(
 ) -> tuple[Model, History]:
     """Trains what `make_model` returns: an encoder and a head.
 
-    Returns the model with the history of its losses. Several processes share each batch; without
-    dropout they compute what a single one computes, with dropout each drops other units.
+    Several processes share each batch; without dropout they compute what a single one computes,
+    with dropout each drops other units. Returns the model with the history of its losses.
     """
     rng = np.random.default_rng(settings.seed)
     recipe = settings.recipe(int(sum(data.lengths())))

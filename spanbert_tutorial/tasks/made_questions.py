@@ -7,7 +7,7 @@ questions; they teach a model to find text that shares words with a question.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -32,26 +32,32 @@ ASKING = {
 
 
 def made_questions(
-    documents: Iterable[Document], seed: int = 0, per_document: int = 4, easy: bool = False
+    documents: Iterable[Document], seed: int = 0, easy: bool = False
 ) -> Iterator[Question]:
-    """One question on each of at most `per_document` random passages of each document. easy: the
-    questions keep nearly all the other words of their sentences."""
+    """One question on each of at most four random passages of each document. easy: the questions
+    keep nearly all the other words of their sentences."""
     for number, document in enumerate(documents):
         rng = np.random.default_rng([seed, number])
         passages = [part for part in passages_of(document) if any(map(long_enough, part))]
-        for part in rng.permutation(len(passages))[:per_document]:
-            name = f"made-{number}-{part}"
-            yield asked_about(passages[part], f"document {number}", name, rng, easy)
+        for part in rng.permutation(len(passages))[:4]:
+            sentences = passages[part]
+            chosen = int(rng.choice(np.flatnonzero([*map(long_enough, sentences)])))
+            answer, start, kind = answer_in(sentences[chosen], rng)
+            keeping = EASY if easy else USUAL
+            question = question_words(sentences[chosen], answer, start, kind, rng, *keeping)
+            gold = GoldAnswer(answer, start + sum(len(one) + 1 for one in sentences[:chosen]))
+            names = f"made-{number}-{part}", question, " ".join(sentences), f"document {number}"
+            yield Question(*names, (gold,))
 
 
-def passages_of(document: Document, max_words: int = MAX_WORDS) -> Iterator[list[str]]:
-    """Runs of whole sentences of at most `max_words` words together, without longer sentences."""
+def passages_of(document: Document) -> Iterator[list[str]]:
+    """Runs of whole sentences of at most MAX_WORDS words together, without longer sentences."""
     run: list[str] = []
     for sentence in document:
-        if len(" ".join([*run, sentence]).split()) > max_words:
+        if len(" ".join([*run, sentence]).split()) > MAX_WORDS:
             yield run
             run = []
-        if len(sentence.split()) <= max_words:
+        if len(sentence.split()) <= MAX_WORDS:
             run.append(sentence)
     yield run
 
@@ -59,19 +65,6 @@ def passages_of(document: Document, max_words: int = MAX_WORDS) -> Iterator[list
 def long_enough(sentence: str) -> bool:
     """Whether a sentence has enough words for a question and an answer."""
     return len(WORD.findall(sentence)) >= MIN_WORDS
-
-
-def asked_about(
-    sentences: Sequence[str], title: str, name: str, rng: np.random.Generator, easy: bool = False
-) -> Question:
-    """A question on one of the sentences that are long enough; the context is all of them."""
-    chosen = int(rng.choice([i for i, sentence in enumerate(sentences) if long_enough(sentence)]))
-    answer, start, kind = answer_in(sentences[chosen], rng)
-    kept, max_words = EASY if easy else USUAL
-    question = question_words(sentences[chosen], answer, start, kind, rng, kept, max_words)
-    before = len("".join(f"{sentence} " for sentence in sentences[:chosen]))
-    gold = GoldAnswer(answer, before + start)
-    return Question(name, question, " ".join(sentences), title, (gold,))
 
 
 def answer_in(sentence: str, rng: np.random.Generator) -> tuple[str, int, str]:

@@ -103,8 +103,8 @@ NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 class QuestionAnsweringData(Data):
     """Windows of questions with the positions of their first answer; without the whole answer, both
-    are that of [CLS], 0. lost: answers that are complete in no window. Warnings tell of them, and of
-    answers that are longer than the model may give."""
+    are that of [CLS], 0. lost: how many answers are complete in no window, in words, or "". Warnings
+    tell of them, and of answers that are longer than the model may give."""
 
     target_field = "start"
 
@@ -115,34 +115,27 @@ class QuestionAnsweringData(Data):
         settings: QuestionAnsweringSettings,
     ) -> None:
         found: list[tuple[Window, tuple[int, int]]] = []
-        self.lost = too_long = 0
+        answers = []
+        lost = 0
         for question in questions:
             try:
                 encoded = encode(wordpiece, question.question, question.context)
                 all_windows = windows(encoded, wordpiece, settings.max_length, settings.doc_stride)
             except InputError as error:
                 raise InputError(f"question {question.id}: {error}") from None
-            answer = answer_tokens(encoded, question)
-            positions_of = [target(window, answer) for window in all_windows]
-            self.lost += bool(question.answers) and not any(map(any, positions_of))
-            too_long += longer_than(answer, settings.max_answer_length)
-            pairs = zip(all_windows, positions_of, strict=True)
-            every = not (settings.answers_only and question.answers)
-            found += [pair for pair in pairs if every or pair[1] != NO_ANSWER]
-        if self.lost:
-            warnings.warn(
-                f"{self.lost:,} answers are complete in no window of {settings.max_length} positions and "
-                "are trained as no answer: give a greater --max-length or a smaller --doc-stride.",
-                stacklevel=3,
-            )
-        if too_long:
-            warnings.warn(never_given(too_long, settings.max_answer_length), stacklevel=3)
+            answers.append(answer_tokens(encoded, question))
+            pairs = [(window, target(window, answers[-1])) for window in all_windows]
+            holding = [pair for pair in pairs if pair[1] != NO_ANSWER]
+            lost += bool(question.answers) and not holding
+            found += holding if settings.answers_only and question.answers else pairs
+        held = f"with an answer that is complete in no window of {settings.max_length}"
+        self.lost = f"{lost:,} {held}" if lost else ""
+        mend = "give a greater --max-length or a smaller --doc-stride"
+        told = f"{self.lost} positions, which counts as no answer: {mend}." if lost else ""
+        for warning in filter(None, [told, never_given(answers, settings.max_answer_length)]):
+            warnings.warn(warning, stacklevel=3)
         targets = np.array([positions for _, positions in found])
         super().__init__([window for window, _ in found], targets, wordpiece, settings)
-
-    def lost_answers(self) -> str:
-        """How many there are, in words."""
-        return f"{self.lost:,} with an answer that is complete in no window of {self.max_length}"
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """start and end are int64 [B]."""
@@ -164,15 +157,12 @@ def answer_tokens(
     return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
 
-def longer_than(answer: tuple[int, int] | None, limit: int) -> bool:
-    """Whether an answer has more tokens than the limit."""
-    return answer is not None and answer[1] - answer[0] >= limit
-
-
-def never_given(count: int, limit: int) -> str:
-    """What to say of answers that are longer than the limit."""
+def never_given(answers: Iterable[tuple[int, int] | None], limit: int) -> str:
+    """What to say of answers (first and last token) of more tokens than the limit, or ""."""
+    count = sum(answer is not None and answer[1] - answer[0] >= limit for answer in answers)
     told = f"{'answer is' if count == 1 else 'answers are'} longer than {limit} tokens"
-    return f"{count:,} {told} and can never be given: give a greater --max-answer-length."
+    mend = "give a greater --max-answer-length"
+    return f"{count:,} {told} and can never be given: {mend}." if count else ""
 
 
 def target(
@@ -204,10 +194,10 @@ def fine_tune(
     if not isinstance(data, QuestionAnsweringData):
         data = QuestionAnsweringData(with_bar(data, "question"), wordpiece, settings)
 
-    def model_to_train() -> QuestionAnsweringModel:
+    def make_model() -> QuestionAnsweringModel:
         return QuestionAnsweringModel(start) if isinstance(start, BertEncoder) else start
 
-    model, history = fit(model_to_train, data, settings, snapshots)
+    model, history = fit(make_model, data, settings, snapshots)
     limits = settings.max_length, settings.doc_stride, settings.max_answer_length
     return QuestionAnswerer(model, wordpiece, *limits), history
 
@@ -251,14 +241,22 @@ class Answer:
 LONG = 16  # batches of windows; only of one long text there are more at once
 
 
-class QuestionWindows(NamedTuple):
-    """A question on a context, encoded, its windows, and the `scores` of these."""
+class Scored(NamedTuple):
+    """A question on a context as tokens, its windows, and the scores of each."""
 
     question: str
     context: str
     encoded: Encoded
     windows: list[Window]
     scores: Sequence[Scores] = ()
+
+    def place(self, span: Candidate) -> tuple[int, int]:
+        """Where a span begins and ends in the context, in characters."""
+        return int(self.encoded.offsets[span.first, 0]), int(self.encoded.offsets[span.last, 1])
+
+    def text(self, span: Candidate) -> str:
+        """The words of a span, as the context has them."""
+        return self.context[slice(*self.place(span))]
 
 
 class QuestionAnswerer:
@@ -291,12 +289,11 @@ class QuestionAnswerer:
             raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
-        limits = {}
-        for key, value in read_facts(source).items():
-            if key in CONFIG_KEYS:
-                wrong = f"config.json of {source} has the {key} {shown(value)}"
-                require(type(value) is int, f"{wrong}: write a whole number.")
-                limits[CONFIG_KEYS[key]] = value
+        facts = {key: value for key, value in read_facts(source).items() if key in CONFIG_KEYS}
+        for key, value in facts.items():
+            wrong = f"config.json of {source} has the {key} {shown(value)}"
+            require(type(value) is int, f"{wrong}: write a whole number.")
+        limits = {CONFIG_KEYS[key]: value for key, value in facts.items()}
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
@@ -323,36 +320,45 @@ class QuestionAnswerer:
         InputError as `answer` does, naming the pair; those before it still get their answers."""
         require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
         require(n_best > 0, f"n_best is {n_best}: give 1 or more.")
-        for one, spans, null_score in self.candidates(pairs, batch_size, n_best):
-            at = one.encoded.offsets.tolist()
-            best = []
-            for span in spans[:n_best]:
-                start, end = at[span.first][0], at[span.last][1]
-                best.append(Answer(one.context[start:end], start, end, span.score, null_score))
+        limits = max(20, n_best), self.max_answer_length
+        for one in self.scored(pairs, batch_size):
+            spans, null_score = decode(one.windows, iter(one.scores), *limits)
+            best = tuple(
+                Answer(one.text(span), *one.place(span), span.score, null_score)
+                for span in spans[:n_best]
+            )
             first = best[0] if best else Answer("", 0, 0, -np.inf, null_score)
             if null_score - first.score > threshold:
                 first = Answer("", 0, 0, first.score, null_score)
-            yield replace(first, n_best=tuple(best))
+            yield replace(first, n_best=best)
 
-    def candidates(
-        self, pairs: Pairs, batch_size: int = 32, n_best: int = 1
-    ) -> Iterator[tuple[QuestionWindows, list[Candidate], float]]:
-        """Each (question, context), in order, with its best spans, best first and at least `n_best`
-        where there are so many, and its null score."""
-        limits = max(20, n_best), self.max_answer_length
-        for one in self.scored(pairs, batch_size):
-            yield one, *decode(one.windows, iter(one.scores), *limits)
+    def predict(self, questions: Sequence[Question]) -> tuple[dict[str, str], dict[str, float]]:
+        """The best answer that is not empty, and the null odds (null score − score of that answer),
+        by id. Raises InputError as `answer` does, naming the question."""
+        texts: dict[str, str] = {}
+        odds = {}
+        pairs = ((q.question, q.context) for q in with_bar(questions, "question"))
+        try:
+            answers = self.answer_many(pairs, threshold=np.inf)
+            for question, answer in zip(questions, answers, strict=True):
+                texts[question.id] = answer.text
+                odds[question.id] = answer.null_score - answer.score
+        except InputError as error:  # all questions before this one have answers
+            wrong = questions[len(texts)]
+            reason = str(error).removeprefix(f"pair {len(texts) + 1}: ")
+            raise InputError(f'article "{wrong.title}", question {wrong.id}: {reason}') from None
+        return texts, odds
 
-    def scored(self, pairs: Pairs, batch_size: int) -> Iterator[QuestionWindows]:
-        """Each (question, context), in order, with the `scores` of its windows."""
+    def scored(self, pairs: Pairs, batch_size: int = 32) -> Iterator[Scored]:
+        """Each (question, context), in order, with its windows and their scores."""
         for group in self.grouped(pairs, 8 * batch_size):
             scores = self.scores([window for one in group for window in one.windows], batch_size)
             for one in group:
                 yield one._replace(scores=list(islice(scores, len(one.windows))))
 
-    def grouped(self, pairs: Pairs, min_windows: int) -> Iterator[list[QuestionWindows]]:
+    def grouped(self, pairs: Pairs, min_windows: int) -> Iterator[list[Scored]]:
         """Questions, in groups of at least `min_windows` windows; the last may have fewer."""
-        group: list[QuestionWindows] = []
+        group: list[Scored] = []
         for number, pair in enumerate(pairs, start=1):
             fits = isinstance(pair, tuple | list) and len(pair) == 2
             require(fits, f"pair {number} is {shown(pair)}: give (question, context).")
@@ -362,7 +368,7 @@ class QuestionAnswerer:
             except InputError as error:
                 yield group  # the questions before it still get their answers
                 raise InputError(f"pair {number}: {error}" if number > 1 else str(error)) from None
-            group.append(QuestionWindows(*pair, encoded, own_windows))
+            group.append(Scored(*pair, encoded, own_windows))
             if sum(len(one.windows) for one in group) >= min_windows:
                 yield group
                 group = []

@@ -1,8 +1,6 @@
-"""The nine tasks of GLUE in one table, and the files that hold their examples. Chapter:
-`book/tasks/classification`.
-
-An example is a sentence or a pair with a label, or with a score. Sources: GLUE (Wang and others,
-2018); the sizes are those of the hub's set `nyu-mll/glue`. No torch.
+"""The nine tasks of GLUE (Wang and others, 2018) in one table, and the files that hold their
+examples. Chapter: `book/tasks/classification`. The sizes are those of the hub's set `nyu-mll/glue`.
+No torch.
 """
 
 import re
@@ -22,19 +20,19 @@ Example = tuple[Sentences, str | float]  # a label, or a score
 class Task:
     """What a task asks, and how its files are laid out.
 
-    metrics: what `sentence_tasks.score` gives. labels: in the order of the hub's numbers; none
-    where a score is wanted. columns: of GLUE's TSV files: the sentence or both, then the label.
-    hub: the same columns of the hub's set. sizes: examples to train on, to develop with and to test
-    on. header: of files that have no line of headers. scores: the least and the greatest score.
+    metrics: what `classification.score` gives. labels: in the order of the hub's numbers; none
+    where a score is wanted, from the least to the greatest of `scores`. columns: of GLUE's TSV
+    files: the sentence or both, then the label; `hub`: those of the hub's set, if they differ.
+    header: of files without one.
     """
 
     name: str
     asks: str
+    examples: int  # to train on
     metrics: tuple[str, ...]
     labels: tuple[str, ...]
     columns: tuple[str, ...]
-    hub: tuple[str, ...]
-    sizes: tuple[int, ...]
+    hub: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     scores: tuple[float, float] = (0, 5)
 
@@ -48,60 +46,53 @@ PAIR = ("sentence1", "sentence2", "label")
 # fmt: off
 GLUE = {
     "cola": Task(
-        "CoLA", "Is this sentence acceptable English?", MATTHEWS, YES_NO,
-        SENTENCE, SENTENCE, (8_551, 1_043, 1_063),
+        "CoLA", "Is this sentence acceptable English?", 8_551, MATTHEWS, YES_NO, SENTENCE,
         header=("source", "label", "star", "sentence"),
     ),
     "sst2": Task(
-        "SST-2", "Is this movie-review phrase positive?", ACCURACY, YES_NO,
-        SENTENCE, SENTENCE, (67_349, 872, 1_821),
+        "SST-2", "Is this movie-review phrase positive?", 67_349, ACCURACY, YES_NO, SENTENCE,
     ),
     "mrpc": Task(
-        "MRPC", "Do these two news sentences mean the same thing?", F1, YES_NO,
-        ("#1 String", "#2 String", "Quality"), PAIR, (3_668, 408, 1_725),
+        "MRPC", "Do these two news sentences mean the same thing?", 3_668, F1, YES_NO,
+        ("#1 String", "#2 String", "Quality"), hub=PAIR,
     ),
     "stsb": Task(
-        "STS-B", "How similar in meaning are the two, from 0 to 5?", CORRELATIONS, (),
-        ("sentence1", "sentence2", "score"), PAIR, (5_749, 1_500, 1_379),
+        "STS-B", "How similar in meaning are the two, from 0 to 5?", 5_749, CORRELATIONS, (),
+        ("sentence1", "sentence2", "score"), hub=PAIR,
     ),
     "qqp": Task(
-        "QQP", "Do these two questions ask the same thing?", F1, YES_NO,
-        ("question1", "question2", "is_duplicate"), ("question1", "question2", "label"),
-        (363_846, 40_430, 390_965),
+        "QQP", "Do these two questions ask the same thing?", 363_846, F1, YES_NO,
+        ("question1", "question2", "is_duplicate"), hub=("question1", "question2", "label"),
     ),
     "mnli": Task(
         "MNLI", "Does the second sentence follow from the first, contradict it, or neither?",
-        ACCURACY, ("entailment", "neutral", "contradiction"),
-        ("sentence1", "sentence2", "gold_label"), ("premise", "hypothesis", "label"),
-        (392_702, 9_815 + 9_832, 9_796 + 9_847),
+        392_702, ACCURACY, ("entailment", "neutral", "contradiction"),
+        ("sentence1", "sentence2", "gold_label"), hub=("premise", "hypothesis", "label"),
     ),
     "qnli": Task(
-        "QNLI", "Does this Wikipedia sentence answer the question?", ACCURACY, ENTAILS,
-        ("question", "sentence", "label"), ("question", "sentence", "label"),
-        (104_743, 5_463, 5_463),
+        "QNLI", "Does this Wikipedia sentence answer the question?", 104_743, ACCURACY, ENTAILS,
+        ("question", "sentence", "label"),
     ),
     "rte": Task(
-        "RTE", "Does the second text follow from the first?", ACCURACY, ENTAILS,
-        PAIR, PAIR, (2_490, 277, 3_000),
+        "RTE", "Does the second text follow from the first?", 2_490, ACCURACY, ENTAILS, PAIR,
     ),
     "wnli": Task(
-        "WNLI", "Is the sentence with its pronoun replaced by a name entailed?", ACCURACY, YES_NO,
-        PAIR, PAIR, (635, 71, 146),
+        "WNLI", "Is the sentence with its pronoun replaced by a name entailed?", 635, ACCURACY,
+        YES_NO, PAIR,
     ),
 }
-ALMANAC = {
+TASKS = GLUE | {
     "almanac-pairs": Task(
         "almanac, pairs",
-        "Do both sentences tell the same facts, contradict each other, or neither?",
-        ACCURACY, ("contradiction", "neither", "same"), PAIR, PAIR, (1_974, 414, 408),
+        "Do both sentences tell the same facts, contradict each other, or neither?", 1_974,
+        ACCURACY, ("contradiction", "neither", "same"), PAIR,
     ),
     "almanac-shared": Task(
         "almanac, shared facts", "Which share of the facts of both stands in both, from 0 to 1?",
-        CORRELATIONS, (), PAIR, PAIR, (1_974, 414, 408), scores=(0, 1),
+        1_974, CORRELATIONS, (), PAIR, scores=(0, 1),
     ),
 }
 # fmt: on
-TASKS = GLUE | ALMANAC
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 
 
@@ -113,12 +104,10 @@ def task_named(name: str) -> Task:
 
 def read(*sources: str | Path, subtask: str, labeled: bool = True) -> Examples:
     """The examples of TSV files in GLUE's layout (also packed as `.xz` or `.gz`), or of a set on
-    the Hugging Face hub that has the configurations of `nyu-mll/glue` (OWNER/NAME:PART, such as
-    `nyu-mll/glue:validation`; without PART: train). subtask: a name of the table. labeled: whether
-    labels have to be there; without one it is "". The result's `skipped` counts rows of QQP's
-    official file that were cut off, and SNLI's on whose label the annotators did not agree.
-
-    Raises InputError naming line and reason.
+    the Hugging Face hub that has the configurations of `nyu-mll/glue` (OWNER/NAME:PART; without
+    PART: train). subtask: a name of the table. labeled: whether labels have to be there; without
+    one it is "". The result's `skipped` counts rows of QQP's official file that were cut off, and
+    SNLI's on whose label the annotators did not agree. Raises InputError naming line and reason.
     """
     task = task_named(subtask)
     found = Examples()
@@ -132,16 +121,13 @@ def read(*sources: str | Path, subtask: str, labeled: bool = True) -> Examples:
     return found
 
 
-# --- GLUE's files -------------------------------------------------------------------
-
-
 WANTED = "a whole TSV file of GLUE (also .xz or .gz), or a set of the hub as OWNER/NAME:PART"
 
 
 def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> None:
-    """Adds the examples of a TSV file, each checked. A quotation mark is a letter like any other: many
-    stand alone. Lines without anything to see are passed over. Of unlabeled text, a file without the
-    columns holds a sentence a line, or two with a tab between."""
+    """Adds the examples of a TSV file. A quotation mark is a letter like any other: many stand alone.
+    Of unlabeled text, a file without the columns holds a sentence a line, or two with a tab
+    between."""
     lines = [
         (number, line.split("\t"))
         for number, line in enumerate(lines_of(read_text(path, WANTED)), start=1)
@@ -154,25 +140,20 @@ def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> N
         header = list(task.header) or (lines.pop(0)[1] if lines else [])
     check_columns(header, f"{path}, line 1")
     missing = [f'"{name}"' for name in columns if name not in header]
-    require(
-        not missing,
-        f"{path}, line 1: {task.name} needs a column {' and '.join(missing)}, and this file has "
-        f"{', '.join(header)[:80] or 'no line'}; give a training or development file (for a test file "
-        "without labels use `predict`).",
-    )
+    wrong = f"{path}, line 1: {task.name} needs a column {' and '.join(missing)}"
+    mend = "give a training or development file, or use `predict` for a test file without labels"
+    require(not missing, f"{wrong}, not only {', '.join(header)[:80] or 'an empty line'}; {mend}.")
     for number, cells in lines:
         where = f"{path}, line {number}"
-        if task.name == "QQP" and len(cells) < len(header):  # three of the official rows
+        row = dict(zip(header, cells, strict=False))
+        cut_off = task.name == "QQP" and len(cells) < len(header)  # three of the official rows
+        if cut_off or task.name == "MNLI" and labeled and row.get("gold_label") == "-":
             found.skipped += 1
             continue
         wrong = f"{where}: {len(cells)} cells where {task.name} has {len(header)}"
         require(len(cells) == len(header), f"{wrong}; mend that line.")
-        row = dict(zip(header, cells, strict=True))
         texts = [row[name] for name in columns]
         label = texts.pop() if labeled else None
-        if task.name == "MNLI" and label == "-":
-            found.skipped += 1
-            continue
         found.append(checked(texts, label, task, where))
 
 
@@ -199,7 +180,7 @@ def hub_examples(name: str, subtask: str, part: str, labeled: bool = True) -> It
     for number, row in enumerate(hub_rows(name, subtask, split=part), start=1):
         where = f"the set {name}, row {number}"
         with reading(where, "give a set in the layout of nyu-mll/glue"):
-            *texts, label = (row[column] for column in task.hub)
+            *texts, label = (row[column] for column in task.hub or task.columns)
         if labeled and task.labels:
             fits = type(label) is int and 0 <= label < len(task.labels)
             mend = "give a part with labels (those of the part test are kept by GLUE)"

@@ -19,7 +19,6 @@ from spanbert_tutorial.tasks.squad_files import (  # noqa: F401
     Question,
     check_ids,
     read,
-    read_several,
 )
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -44,7 +43,7 @@ def check_values(values: Mapping[str, object], questions: Sequence[Question]) ->
 def normalize(text: str) -> str:
     """Answers are compared in lower case, with the words alone.
 
-    No punctuation (ASCII), no "a", "an", "the", single spaces.
+    No punctuation (ASCII), no articles, single spaces.
     """
     letters = text.lower().translate(PUNCTUATION)
     return " ".join(ARTICLES.sub(" ", letters).split())
@@ -112,11 +111,10 @@ def score(
 ) -> dict[str, float]:
     """Exact match and F1 in percent, with the official names.
 
-    Over all questions, and apart over those with answers (`HasAns_…`) and without (`NoAns_…`),
-    where there are such. null_odds: how strongly each question seems to have no answer, of a model
-    its null score minus the score of its best answer; above `threshold` a question counts as left
-    without answer: right if it has none, wrong if it has one (also one that is empty once
-    normalized; as official). Raises InputError when there are no questions, or ids do not fit.
+    Over all questions and over each of `kinds`. null_odds: how strongly each question seems to have
+    no answer, of a model its null score minus the score of its best answer; above `threshold` a
+    question counts as left without answer: right if it has none, wrong if it has one (also one that
+    is empty once normalized; as official). Raises InputError where ids are missing or do not fit.
     """
     raw = raw_scores(predictions, questions)
     if null_odds is not None:

@@ -1,8 +1,5 @@
-"""Questions on texts, and the files that hold them: SQuAD 1.1 and 2.0, or sets of the hub. Chapter:
-`book/tasks/squad`.
-
-Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurkar and others, 2018).
-No torch.
+"""Questions on texts, and the files that hold them: SQuAD 1.1 and 2.0 (Rajpurkar and others, 2016 and
+2018), tables, or sets of the hub. Chapter: `book/tasks/squad`. No torch.
 """
 
 import csv
@@ -57,43 +54,41 @@ class Question:
     category: str | None = None
 
 
-def read(source: str | Path, part: str = "validation", labeled: bool = True) -> list[Question]:
-    """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also
-    packed as `.xz` or `.gz`, or of a set on the hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
-    labeled: whether answers have to be there. Raises InputError naming article, question and
-    reason."""
-    if name := hub_set(source, ".json", ".csv"):
-        found = hub_questions(name[0], name[1] or part)
-    else:
-        read_file = csv_questions if kind_of_file(source) == ".csv" else squad_questions
-        found = read_file(source, labeled)
-    questions = list(found)
-    require(questions, f"{source} holds articles but no question: give a file with at least one.")
-    check_ids(questions, f"{source}: ")
+def read(*sources: str | Path, part: str = "validation", labeled: bool = True) -> Examples:
+    """The questions of SQuAD files (`.json`) and tables (`.csv`, see `csv_questions`), either also
+    packed as `.xz` or `.gz`, and of sets on the hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
+    One of several sources, as in SQuAD 1.1 and 2.0, counts once, with the answers of the first; the
+    result's `skipped` counts the others. labeled: whether answers have to be there.
+
+    Raises InputError naming article, question and reason, also when two different questions share
+    an id, or one has an answer in one source only.
+    """
+    found: dict[str, Question] = {}
+    skipped = 0
+    for source in sources:
+        for question in read_one(source, part, labeled):
+            before = found.setdefault(question.id, question)
+            skipped += before is not question
+            where = f'{source}: article "{question.title}", question {question.id} has'
+            same = (asked(before), before.context) == (asked(question), question.context)
+            require(same, f"{where} the id of another one in a file before; give each its own.")
+            same = bool(before.answers) == bool(question.answers)
+            mend = "leave one out"
+            require(same, f"{where} answers here or in a file before, but not in both; {mend}.")
+    questions = Examples(found.values())
+    questions.skipped = skipped
     return questions
 
 
-def read_several(
-    sources: Iterable[str | Path], part: str = "validation", labeled: bool = True
-) -> Examples:
-    """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and
-    2.0, counts once, with the answers of the first; the result's `skipped` counts the others.
-
-    Raises InputError when two different questions share an id, or one has an answer in one file
-    only.
-    """
-    every = [(source, one) for source in sources for one in read(source, part, labeled)]
-    found: dict[str, Question] = {}
-    for source, question in every:
-        before = found.setdefault(question.id, question)
-        where = f'{source}: article "{question.title}", question {question.id} has'
-        same = (asked(before), before.context) == (asked(question), question.context)
-        require(same, f"{where} the id of another one in a file before; give each its own.")
-        same = bool(before.answers) == bool(question.answers)
-        mend = "leave one out"
-        require(same, f"{where} answers here or in a file before, but not in both; {mend}.")
-    questions = Examples(found.values())
-    questions.skipped = len(every) - len(found)
+def read_one(source: str | Path, part: str, labeled: bool) -> list[Question]:
+    """The questions of one file or set."""
+    if name := hub_set(source, ".json", ".csv"):
+        questions = list(hub_questions(name[0], name[1] or part))
+    else:
+        read_file = csv_questions if kind_of_file(source) == ".csv" else squad_questions
+        questions = list(read_file(source, labeled))
+    require(questions, f"{source} holds articles but no question: give a file with at least one.")
+    check_ids(questions, f"{source}: ")
     return questions
 
 
@@ -102,33 +97,28 @@ def asked(question: Question) -> str:
     return question.question.strip(" \t\r\n")
 
 
-MEND = "mend it; without answers use `predict`"
 COLUMNS = ("question", "context", "answer")  # that a table needs
 
 
 def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
     """The rows of a table with the columns `question`, `context` and `answer` (empty: no answer),
-    between commas, semicolons or tabs; with `title`, `id` and `answer_start` if these are there.
-
-    A row without an id gets one of file and line. Without `answer_start` the first place of the
-    answer in its context counts, and a warning says where there are more. Raises InputError naming
-    the line, counted as an editor does.
+    between commas, semicolons or tabs; with `title`, `id` (else file and line) and `answer_start`
+    if these are there. Without it the first place of the answer in its context counts, and a
+    warning says where there are more. Raises InputError naming the line, counted as an editor does.
     """
     rows = csv_rows(path)
     line, header = next(rows, (1, []))
     names = [name.strip(SPACE) for name in header]
     check_columns(names, f"{path}, line {line}")
-    for name in COLUMNS[: None if labeled else 2]:
-        mend = f"name the columns {', '.join(COLUMNS)} in its first row"
-        require(name in names, f"{path} has no column {name}: {mend}.")
+    missing = [name for name in COLUMNS[: None if labeled else 2] if name not in names]
+    mend = f"name the columns {', '.join(COLUMNS)} in its first row"
+    require(not missing, f"{path} has no column {' and '.join(missing)}: {mend}.")
     unclear = []
     for line, cells in rows:
         where = f"{path}, line {line}"
-        require(
-            len(cells) == len(names),
-            f"{where}: it has {len(cells)} cells instead of {len(names)}; put quotes around a cell "
-            "that holds a separator or a line end.",
-        )
+        wrong = f"{where}: it has {len(cells)} cells instead of {len(names)}"
+        mend = "put quotes around a cell that holds a separator or a line end"
+        require(len(cells) == len(names), f"{wrong}; {mend}.")
         row = dict(zip(names, cells, strict=True))
         text, context = row.get("answer", ""), row["context"]
         place = row.get("answer_start", "").strip(SPACE).removesuffix(".0")  # of spreadsheets
@@ -177,22 +167,23 @@ def squad_questions(path: str | Path, labeled: bool = True) -> Iterator[Question
     for number, article in enumerate(articles, start=1):
         with reading(f"{path}: article {number} is not in SQuAD format"):
             title = article.get("title", "")
-            paragraphs = [(one["context"], list(one["qas"])) for one in article["paragraphs"]]
-        for context, entries in paragraphs:
-            for entry in entries:
-                where = f'{path}: article "{title}", question {shown(entry)}'
-                with reading(f"{where}, is not in SQuAD format", MEND):
-                    question = Question(
-                        entry["id"],
-                        entry["question"],
-                        context,
-                        title,
-                        gold_answers(entry["answers"] if labeled else entry.get("answers", [])),
-                        gold_answers(entry.get("plausible_answers", [])),
-                        entry.get("category"),
-                    )
-                    impossible = entry.get("is_impossible") if labeled else None
-                    yield checked(question, impossible, f"{path}: ")
+            pairs = [
+                (one["context"], entry) for one in article["paragraphs"] for entry in one["qas"]
+            ]
+        for context, entry in pairs:
+            where = f'{path}: article "{title}", question {shown(entry)}, is not in SQuAD format'
+            with reading(where, "mend it; without answers use `predict`"):
+                question = Question(
+                    entry["id"],
+                    entry["question"],
+                    context,
+                    title,
+                    gold_answers(entry["answers"] if labeled else entry.get("answers", [])),
+                    gold_answers(entry.get("plausible_answers", [])),
+                    entry.get("category"),
+                )
+                impossible = entry.get("is_impossible") if labeled else None
+            yield checked(question, impossible, f"{path}: ")
 
 
 def gold_answers(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
@@ -209,19 +200,17 @@ def checked(question: Question, impossible: bool | None = None, where: str = "")
     for name, text in needed.items():
         require(visible(text), f"{where}: the {name} is empty; mend it.")
     for answer in (*question.answers, *question.plausible):
-        check_text(f"{where}: an answer", answer.text)
         start, text = answer.start, answer.text
+        check_text(f"{where}: an answer", text)
         whole = type(start) is int and start >= 0
         require(whole, f"{where}: answer_start is no whole number; mend it.")
         found = question.context[start : start + len(text)]
         wrong = f'at {start} the context has "{found}", the answer is "{text}"'
         require(found == text, f"{where}: {wrong}; mend answer_start or text.")
         require(visible(text), f"{where}: the answer {shown(text)} holds no sign that can be seen.")
-    require(
-        impossible is None or impossible is not bool(question.answers),
-        f"{where}: is_impossible is {shown(impossible)}, but it has {len(question.answers)} answers; "
-        "mend one of them.",
-    )
+    wrong = f"is_impossible is {shown(impossible)}, but it has {len(question.answers)} answers"
+    fits = impossible is None or impossible is not bool(question.answers)
+    require(fits, f"{where}: {wrong}; mend one of them.")
     return question
 
 
@@ -243,8 +232,10 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
 # --- writing ------------------------------------------------------------------------
 
 
-def squad_format(questions: Iterable[Question], version: str) -> dict:
-    """The content of a SQuAD 2.0 file; questions in a row on one context share an article."""
+def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
+    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all;
+    questions in a row on one context share an article. Raises InputError for half a character in a
+    text, NoRoom when it cannot be written there."""
 
     def listed(answers: tuple[GoldAnswer, ...]) -> list[dict]:
         return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
@@ -259,15 +250,9 @@ def squad_format(questions: Iterable[Question], version: str) -> dict:
                 entry |= {"plausible_answers": listed(q.plausible), "category": q.category}
             entries.append(entry)
         articles.append({"title": title, "paragraphs": [{"context": context, "qas": entries}]})
-    return {"version": version, "data": articles}
-
-
-def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
-    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all. Raises
-    InputError for half a character in a text, NoRoom when it cannot be written there."""
-    opener = OPENERS.get(Path(path).suffix, open)
-    content = json.dumps(squad_format(questions, version), ensure_ascii=False)
+    content = json.dumps({"version": version, "data": articles}, ensure_ascii=False)
     check_text("the title, the category or another text of a question", content)
+    opener = OPENERS.get(Path(path).suffix, open)
     with (
         writing(f"the file of questions {path}"),
         whole_file(path) as part,

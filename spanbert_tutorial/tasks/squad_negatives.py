@@ -6,7 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -37,18 +38,17 @@ NAME_ASKED = re.compile(
 )
 
 
-def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation around them and without 's."""
-    return [without_s(word) for word in WORD.findall(text.lower())]
-
-
 def without_s(word: str) -> str:
     """The word without the 's of possession."""
     return word.removesuffix("'s").removesuffix("’s")
 
 
-@dataclass(frozen=True)
-class Guess:
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation around them and without 's."""
+    return [without_s(word) for word in WORD.findall(text.lower())]
+
+
+class Guess(NamedTuple):
     """An answer ("" where none was found), and null odds to compare with a threshold, like those
     of a model: the higher, the more likely the question has no answer."""
 
@@ -81,48 +81,43 @@ class WordWeights:
 # --- guessing -----------------------------------------------------------------------
 
 
-def kind_of(word: str) -> str:
-    """`number`, `name` (it has an initial capital and is no small word) or ""."""
-    if any(character.isdigit() for character in word) or word.lower() in NUMBER_WORDS:
-        return "number"
-    return "name" if word[0].isupper() and word.lower() not in SMALL_WORDS else ""
-
-
 def stretches(text: str) -> list[tuple[str, str, int]]:
     """The longest runs of names and numbers with single spaces between: (text, kinds, index of its
-    first character), kinds as "name number"."""
+    first character), kinds as "name number". A name has an initial capital and is no small word."""
     runs: list[tuple[int, int, set[str]]] = []
     for match in WORD.finditer(text):
-        kind = kind_of(match[0])
-        end = match.start() + len(without_s(match[0]))
-        if kind and runs and text[runs[-1][1] : match.start()] == " ":
-            start, _, kinds = runs.pop()
-            runs.append((start, end, kinds | {kind}))
-        elif kind:
-            runs.append((match.start(), end, {kind}))
+        word, lower = match[0], match[0].lower()
+        if any(map(str.isdigit, word)) or lower in NUMBER_WORDS:
+            kinds = {"number"}
+        elif word[0].isupper() and lower not in SMALL_WORDS:
+            kinds = {"name"}
+        else:
+            continue
+        start, end = match.start(), match.start() + len(without_s(word))
+        if runs and text[runs[-1][1] : start] == " ":
+            start, _, before = runs.pop()
+            kinds |= before
+        runs.append((start, end, kinds))
     return [(text[start:end], " ".join(sorted(kinds)), start) for start, end, kinds in runs]
 
 
-def by_overlap(question: Question, weights: WordWeights) -> list[tuple[float, str]]:
-    """(overlap, sentence) of the context's sentences, the largest overlap first."""
+def new_stretches(
+    question: Question, weights: WordWeights
+) -> Iterator[tuple[float, list[tuple[str, str]]]]:
+    """For each sentence of the context, the largest overlap with the question first: the overlap,
+    and (text, kinds) of its `stretches` that share no word with the question."""
+    asked = set(words(question.question))
     sentences = split_sentences(question.context)
-    pairs = [(weights.overlap(question.question, sentence), sentence) for sentence in sentences]
-    return sorted(pairs, key=lambda pair: -pair[0])
-
-
-def new_stretches(question: Question, sentence: str) -> Iterator[tuple[str, str]]:
-    """(text, kinds) of the `stretches` of a sentence that share no word with the question."""
-    in_question = set(words(question.question))
-    for text, kinds, _ in stretches(sentence):
-        if not in_question & set(words(text)):
-            yield text, kinds
+    overlaps = [(weights.overlap(question.question, sentence), sentence) for sentence in sentences]
+    for overlap, sentence in sorted(overlaps, key=lambda pair: -pair[0]):
+        found = [(text, kinds) for text, kinds, _ in stretches(sentence)]
+        yield overlap, [pair for pair in found if not asked & set(words(pair[0]))]
 
 
 def lexical_guess(question: Question, weights: WordWeights) -> Guess:
     """The longest new stretch of the sentence with the largest overlap; null odds: minus that."""
-    overlap, sentence = by_overlap(question, weights)[0]
-    texts = [text for text, _ in new_stretches(question, sentence)]
-    return Guess(max(texts, key=len, default=""), -overlap)
+    overlap, found = next(new_stretches(question, weights))
+    return Guess(max((text for text, _ in found), key=len, default=""), -overlap)
 
 
 def wanted_kind(question: str) -> str:
@@ -135,8 +130,8 @@ def type_guess(question: Question, weights: WordWeights) -> Guess:
     """The first new stretch of the wanted kind, in the sentences from the largest overlap on. Null
     odds: 0, or 1 if there is none."""
     wanted = wanted_kind(question.question)
-    for _, sentence in by_overlap(question, weights):
-        for text, kinds in new_stretches(question, sentence):
+    for _, found in new_stretches(question, weights):
+        for text, kinds in found:
             if wanted in kinds:
                 return Guess(text, 0.0)
     return Guess("", 1.0)
