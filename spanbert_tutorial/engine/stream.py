@@ -96,14 +96,17 @@ class Stream:
 def drawn(batches: Any, ahead: bool) -> Iterator[tuple[Any, Any]]:
     """The batches with their states, if wanted from a process that draws them and ends with this
     iterator."""
+    source = Source(batches)
+    if not ahead:
+        return iter(source)
     # said before the process is copied, or the tokenizers in the copy print a warning
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     return iter(
         DataLoader(
-            Source(batches),
+            source,
             batch_size=None,  # they are batches already
-            num_workers=int(ahead),
-            prefetch_factor=DEPTH if ahead else None,
+            num_workers=1,
+            prefetch_factor=DEPTH,
             pin_memory=torch.cuda.is_available(),
             worker_init_fn=leave_signals,
             generator=torch.Generator(),  # or it would draw from that of the dropout

@@ -18,6 +18,7 @@ from spanbert_tutorial.errors import is_number, require, shown
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
+
 @dataclass(frozen=True)
 class Objective:
     """What a run predicts. unit: the 80/10/10 rule is applied once a "token" or once a "span".
@@ -77,11 +78,6 @@ class Mixture:
     def unit(self) -> str:
         """ "span" where a part hides spans: it decides the recipe of the papers' sizes."""
         return "span" if any(part.unit == "span" for part in self.parts.values()) else "token"
-
-    @property
-    def paired(self) -> AuxiliaryObjective | None:
-        """The task that reads pairs of segments, if a part has one."""
-        return next((part.paired for part in self.parts.values() if part.paired), None)
 
 
 OBJECTIVES = {
