@@ -53,16 +53,15 @@ class Objective:
 @dataclass(frozen=True)
 class Mixture:
     """Objectives that are taken in turn, a batch each. weights: row of `OBJECTIVES` → its share of
-    the batches, in any unit. Raises InputError for fewer than two rows, an unknown one, or a weight
-    that is not a number above 0."""
+    the batches, in any unit. Raises InputError for fewer than two rows, or a weight that is not a
+    number above 0."""
 
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        require(len(self.parts) > 1, "a mixture needs at least two objectives: name another one.")
-        for name, weight in self.weights.items():
-            told = f"the weight of {name} is {shown(weight)}: give one above 0."
-            require(is_number(weight) and weight > 0, told)
+        right = all(is_number(weight) and weight > 0 for weight in self.weights.values())
+        told = f"a mixture is {shown(self.weights)}: give two objectives or more, weights above 0."
+        require(len(self.weights) > 1 and right, told)
 
     @property
     def parts(self) -> dict[str, Objective]:
