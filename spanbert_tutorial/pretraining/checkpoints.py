@@ -125,7 +125,8 @@ def write_folder(
             f"the weight {name} is no finite {'float16' if half else 'float32'}, so nothing is saved: "
             "lower the learning rate, or do without half precision.",
         )
-    settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu"}
+    settings: dict[str, Any] = {"model_type": "bert", "hidden_act": "gelu"}
+    settings["architectures"] = [architecture]
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
     settings |= {**asdict(config), "spanbert_tutorial": dict(facts), "dtype": "float32"}
     texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
