@@ -1,4 +1,4 @@
-"""Attention patterns, their reach, language models by pattern, digits, probes."""
+"""Attention patterns, their reach, language models by pattern, probes."""
 
 import numpy as np
 import pytest
@@ -107,11 +107,9 @@ def test_a_left_to_right_loss_by_hand():
 
 
 def test_batches_of_text_begin_with_cls_and_fit(almanac_text):
-    batch = next(
-        directions.text_batches(almanac_text, np.random.default_rng(0), max_length=20, batch_size=3)
-    )
+    batch = next(directions.text_batches(almanac_text, np.random.default_rng(0)))
     assert batch["input_ids"].shape == batch["attention_mask"].shape
-    assert batch["input_ids"].shape[1] <= 20
+    assert batch["input_ids"].shape[1] <= 32
     assert (batch["input_ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
 
 
@@ -125,16 +123,6 @@ def test_scored_tokens_are_never_special(almanac_text):
         assert not torch.isin(
             ids[chosen], torch.tensor([wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id])
         ).any()
-
-
-def test_digits():
-    assert (
-        directions.play("all but yourself", seed=0, steps=60)
-        < 1
-        < 2.2
-        < directions.play("all but yourself, queries, 1 layer", seed=0, steps=60)
-    )
-    assert set(directions.GAMES) >= set(DIRECTIONS) - {"right-to-left"}
 
 
 # What the states hold.

@@ -7,7 +7,7 @@ import pytest
 
 from spanbert_tutorial.engine import files
 from spanbert_tutorial.engine.files import (
-    part_beside,
+    hidden_prefix,
     whole_file,
     whole_folder,
     write_json,
@@ -51,7 +51,7 @@ def test_what_fails_leaves_what_was_there(tmp_path, monkeypatch, moment):
 
 def test_all_of_it_is_on_the_disk_before_the_name_and_the_name_after(tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr(files, "force_to_disk", lambda path: told.append(path.name.split(".")[-1]))
+    monkeypatch.setattr(files, "force_to_disk", lambda path: told.append(path.name))
     replace = os.replace
     monkeypatch.setattr(
         files.os, "replace", lambda *names: (told.append("rename"), replace(*names))
@@ -60,18 +60,15 @@ def test_all_of_it_is_on_the_disk_before_the_name_and_the_name_after(tmp_path, m
         (part / "inside").mkdir()
         (part / "inside" / "file").touch()
     assert sorted(told[:2]) == ["file", "inside"]
-    assert told[2:] == [
-        "part",
-        "rename",
-        tmp_path.name.split(".")[-1],
-    ]
+    assert told[2:] == ["made", "rename", tmp_path.name]
 
 
 def test_what_killed_writers_left_goes_and_nothing_of_anybody_else(tmp_path):
     """Names that look like parts, but that somebody else gave, stay."""
-    part_beside(tmp_path / "a.json").write_text("half", encoding="utf-8")
-    part_beside(tmp_path / "made").mkdir()
-    others = ["a.json.part", ".a.json.1.part", ".made.1.part", part_beside(tmp_path / "other").name]
+    for name in ("a.json", "made"):
+        (tmp_path / f"{hidden_prefix(tmp_path / name)}x").mkdir()
+    other = f"{hidden_prefix(tmp_path / 'other')}x"
+    others = ["a.json.part", ".a.json.1.part", ".made.1.part", other]
     for name in others:
         (tmp_path / name).write_text("mine", encoding="utf-8")
     write_json(tmp_path / "a.json", 1)

@@ -148,14 +148,7 @@ def test_a_checkpoint_of_a_mixture_has_all_heads(text, tmp_path):
         assert torch.equal(weight, loaded.state_dict()[name])
 
 
-@pytest.mark.parametrize(
-    "shares, message",
-    [
-        ({"mlm": 1}, "at least two objectives"),
-        ({"mlm": 1, "spans": 1}, '"spans" is unknown'),
-        ({"mlm": float("nan"), "span": 1}, "the weight of mlm is nan"),
-    ],
-)
-def test_a_wrong_mixture_is_refused(shares, message):
-    with pytest.raises(InputError, match=message):
-        Mixture(shares)
+@pytest.mark.parametrize("weights", [{"mlm": 1}, {"mlm": float("nan"), "span": 1}])
+def test_a_wrong_mixture_is_refused(weights):
+    with pytest.raises(InputError, match="two objectives or more, weights above 0"):
+        Mixture(weights)

@@ -37,7 +37,7 @@ def batch():
 
 def test_every_nth_leaves_room_between():
     rng = np.random.default_rng(0)
-    selected = plateau.EveryNth(every=8).select_batch(np.ones((50, 40), bool), np.full(50, 33), rng)
+    selected = plateau.EveryEighth().select_batch(np.ones((50, 40), bool), np.full(50, 33), rng)
     for row in selected:
         assert set(np.diff(np.flatnonzero(row))) == {8}
     assert not selected[:, 33:].any()

@@ -11,7 +11,7 @@ from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.baselines import unigram_baselines
-from spanbert_tutorial.pretraining.batches import PretrainingData, unigram_entropy
+from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
@@ -172,12 +172,6 @@ def test_parts_that_an_objective_lacks_are_not_built():
         "span+sbo": {"boundary"},
         "span+sbo+nsp": {"boundary", "next_sentence"},
     }
-
-
-def test_unigram_entropy_by_hand():
-    assert np.isclose(
-        unigram_entropy(np.array([0, 0, 1, 2]), 10), 0.5 * np.log(2) + 2 * 0.25 * np.log(4)
-    )
 
 
 def test_fill_reports_each_span_once_and_no_boundary_at_the_edge():

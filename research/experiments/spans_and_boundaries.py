@@ -48,7 +48,6 @@ FACTS = "run.json"  # beside a kept model
 FIT_DOCUMENTS = 1_000  # for the probes
 # to measure how long a step takes
 ROUNDS = 7
-STEPS = 20
 SEEDS = 5
 ARMS = {
     "start": "mlm",
@@ -190,7 +189,7 @@ def step_costs(settings: Mapping, text: EncodedText) -> dict[str, float]:
     for _ in range(ROUNDS):
         for arm, found in seconds.items():
             run = run_of(arm, 0, settings)
-            found.append(runs.rehearse(run, text, runs.new_model(run, text), STEPS)[1])
+            found.append(runs.rehearse(run, text, runs.new_model(run, text))[1])
     return {
         arm: float(np.median(np.divide(found, seconds["token"]))) for arm, found in seconds.items()
     }

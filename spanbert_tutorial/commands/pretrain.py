@@ -104,7 +104,7 @@ def pretrain(options: argparse.Namespace) -> None:
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
-            if objective_or_mixture(run.objective).paired:
+            if any(task.paired for task in objective_or_mixture(run.objective).tasks):
                 # the share of NotNext is what a guesser's loss depends on
                 print(f"Pairs: {runs.training_data(run, text).report}.")
         model, _ = runs.pretrain(run, text, model, keeper, compiling)

@@ -1,9 +1,8 @@
 """Files: where the project's data are, and writing that leaves complete files or none. Chapter:
 `book/workshop/engine`.
 
-Everything is first written to a hidden file or folder next to its target, forced to the disk, and
-renamed as the last step. A reader, or a run after a power cut, finds the old content or all of the
-new.
+Everything is first written to a hidden folder next to its target, forced to the disk, and renamed
+as the last step. A reader, or a run after a power cut, finds the old content or all of the new.
 """
 
 import hashlib
@@ -14,7 +13,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
 
 from safetensors import SafetensorError
 
@@ -59,20 +57,28 @@ def write_json(path: str | Path, content: object) -> None:
 
 @contextmanager
 def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
-    """An empty file (or `folder`) next to `path` to write to. At the end it becomes `path`; if
-    something fails it is removed, with the folders that were made for it."""
+    """An empty file (or `folder`) to write to. At the end it becomes `path`; if something fails it
+    is removed, with the folders that were made for it."""
     path = Path(path)
-    part = part_beside(path)
+    prefix = hidden_prefix(path)
     with new_parents(path):
-        try:
-            part.mkdir() if folder else part.open("xb").close()
+        for left in path.parent.glob(f"{prefix}*"):  # of killed processes
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=path.parent) as beside:
+            part = Path(beside, path.name)
+            part.mkdir() if folder else part.touch()
             yield part
-            put_in_place(part, path)
-            alike = part.name.replace(part.stem.split("-")[-1], "*")
-            for left in path.parent.glob(alike):  # of killed processes
-                remove(left)
-        finally:
-            remove(part)
+            for inside in [*part.rglob("*"), part]:
+                force_to_disk(inside)
+            os.replace(part, path)
+        with suppress(OSError):  # it is complete, even if a power cut could still undo its name
+            force_to_disk(path.parent)
+
+
+def hidden_prefix(path: Path) -> str:
+    """How the names of folders begin in which `path` is written. A hash, because its own name may
+    have the maximum length."""
+    return f".spanbert-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
 
 
 def whole_folder(folder: str | Path) -> AbstractContextManager[Path]:
@@ -104,15 +110,6 @@ def check_writable(path: Path) -> None:
         Path(trial, *names).mkdir(parents=True, exist_ok=True)
 
 
-def put_in_place(part: Path, target: Path) -> None:
-    """Renames the file or folder `part` to `target`, after forcing its content to the disk."""
-    for path in [*part.rglob("*"), part]:
-        force_to_disk(path)
-    os.replace(part, target)
-    with suppress(OSError):  # the target is complete, even if a power cut could still undo its name
-        force_to_disk(target.parent)
-
-
 def force_to_disk(path: Path) -> None:
     """Forces a file or folder to the disk, so that it survives a power cut."""
     if os.name == "nt" and path.is_dir():
@@ -122,18 +119,3 @@ def force_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def part_beside(path: Path) -> Path:
-    """A new path next to `path`, to be renamed. A hash, because the name itself may already have
-    the maximum length."""
-    name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
-    return path.parent / f".spanbert-{name}-{uuid4().hex}.part"
-
-
-def remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    with suppress(OSError):  # e.g. the parent is a file, which the writing has reported already
-        path.unlink(missing_ok=True)

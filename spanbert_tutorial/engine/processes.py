@@ -8,12 +8,8 @@ from datetime import timedelta
 import torch
 from accelerate import PartialState
 from accelerate.utils import reduce
-from safetensors import SafetensorError
 
 from spanbert_tutorial.errors import InputError
-
-# the exceptions that a full disk can raise, among others
-FAILURES = (OSError, RuntimeError, SafetensorError, InputError, FloatingPointError)
 
 
 def processes() -> PartialState:
@@ -36,12 +32,12 @@ def any_process(answer: bool) -> bool:
 
 def fail_together(work: Callable[[], None]) -> None:
     """Does `work` and waits until all processes have done theirs. If any of them fails, all raise,
-    so that none waits for a process that has stopped: each its own error (one of `FAILURES`), or
-    InputError where only another process failed."""
+    so that none waits for a process that has stopped: each its own error, or InputError where only
+    another process failed."""
     error: Exception | None = None
     try:
         work()
-    except FAILURES as caught:
+    except Exception as caught:
         error = caught
     if any_process(error is not None):
         raise error or InputError("another process has failed; see its message above.")

@@ -1,9 +1,8 @@
 """Snapshots of a run, from which a stopped run resumes bit for bit. Chapter:
 `book/workshop/engine`.
 
-A snapshot holds tensors (safetensors) and JSON, so that reading one runs no code. It is written
-into its own folder, forced to the disk, and renamed as the last step, so that a reader, or a run
-after a power cut, finds a whole snapshot or none. Only then is the previous one removed.
+A snapshot is a folder of tensors (safetensors) and JSON, so that reading one runs no code. The
+previous one is removed when the new one is whole.
 """
 
 import hashlib
@@ -51,7 +50,9 @@ def long_run(
             yield stream, [bar]
             return
         snapshots.asked_to_stop = asked_to_stop
-        yield stream, [Metrics(snapshots.folder.parent / "metrics.jsonl", held_out), snapshots, bar]
+        metrics = Metrics(snapshots.folder.parent / "metrics.jsonl", held_out)
+        snapshots.beside["metrics"] = metrics
+        yield stream, [metrics, snapshots, bar]
 
 
 class Snapshots(Hook):
@@ -69,10 +70,18 @@ class Snapshots(Hook):
         self.every = EVERY if every is None else every
         self.written = time.monotonic()
         self.asked_to_stop: Callable[[], bool] = lambda: False
+        self.beside: dict[str, Any] = {}  # hooks that have a state, too
 
     def due(self) -> bool:
         """Whether it is time for the next snapshot."""
         return time.monotonic() - self.written >= self.every
+
+    def parts(self, state: Any) -> dict[str, Any]:
+        """What a snapshot keeps of a run, by name."""
+        names = ("model", "optimizer", "schedule", "batches", "history")
+        scaler = state.optimizer.scaler  # of the loss, in fp16
+        kept = {name: getattr(state, name) for name in names} | self.beside
+        return kept | ({"scaler": scaler} if scaler else {})
 
     def newest(self) -> Path | None:
         """The last whole snapshot, ignoring what a killed process left half written."""
@@ -85,13 +94,11 @@ class Snapshots(Hook):
         if newest is None:
             return
         content = self.check()
-        try:
+        with loading(newest):
             content = with_tensors(content, load_file(newest / TENSORS))
-            for name, part in parts_of(state).items():
+            for name, part in self.parts(state).items():
                 part.load_state_dict(content[name])
             set_random_states(content["random"][processes().process_index])
-        except Exception as error:  # whatever other content raises: no fresh start
-            raise unreadable(newest, error) from error
         if content["machine"] != machine() and processes().is_main_process:
             print(
                 "Resuming, but not bit for bit: the earlier part ran with "
@@ -107,7 +114,7 @@ class Snapshots(Hook):
         if not (any_process(asked or self.due()) or step == steps):
             return
         check_weights(state.model, step)
-        content = {name: part.state_dict() for name, part in parts_of(state).items()}
+        content = {name: part.state_dict() for name, part in self.parts(state).items()}
         content["random"] = gather_object([random_states()])
         content |= {"facts": self.facts, "machine": machine()}
         target = self.folder / f"step-{step:09d}"
@@ -120,9 +127,7 @@ class Snapshots(Hook):
         """Writes a snapshot in the first process. Raises NoRoom when that fails."""
         if not processes().is_main_process:
             return
-        before = self.newest()
-        kept = f"the last whole snapshot is {before.name}" if before else "there is none yet"
-        mend = f"make room, or allow writing there; {kept}"
+        mend = "make room, or allow writing there"
         with writing(f"a snapshot in {self.folder}", mend), whole_folder(target) as part:
             save(content, part)
         for path in self.folder.iterdir():  # earlier ones, and what killed processes left
@@ -135,13 +140,11 @@ class Snapshots(Hook):
         newest = self.newest()
         if newest is None:
             return {}
-        try:
+        with loading(newest):
             content = parse_json((newest / STATE).read_text(encoding="utf-8"))
             earlier = dict(content["facts"])
             if content["sha256"] != checksum(newest / TENSORS):
                 raise ValueError(f"{TENSORS} was changed")
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise unreadable(newest, error) from error
         changes = [
             # a name with a dot is a file, whose checksum is the fact
             f"{name} was changed" if "." in name else f"{name} was {earlier.get(name)} and is {now}"
@@ -154,19 +157,17 @@ class Snapshots(Hook):
         return content
 
 
-def unreadable(snapshot: Path, error: Exception) -> InputError:
-    return InputError(
-        f"{snapshot} holds no state that loads here ({type(error).__name__}: {str(error)[:80]}): "
-        "restore it from a copy, resume with the version that wrote it, or remove the run's folder "
-        "and start over."
-    )
-
-
-def parts_of(state: Any) -> dict[str, Any]:
-    """What a snapshot keeps of a run, by name."""
-    names = ("model", "optimizer", "schedule", "batches", "history")
-    scaler = state.optimizer.scaler  # of the loss, in fp16
-    return {name: getattr(state, name) for name in names} | ({"scaler": scaler} if scaler else {})
+@contextmanager
+def loading(snapshot: Path) -> Iterator[None]:
+    """Whatever goes wrong inside becomes an InputError: no fresh start."""
+    try:
+        yield
+    except Exception as error:
+        what = f"{type(error).__name__}: {str(error)[:80]}"
+        raise InputError(
+            f"{snapshot} holds no state that loads here ({what}): restore it from a copy, resume "
+            "with the version that wrote it, or remove the run's folder and start over."
+        ) from error
 
 
 def save(content: dict[str, Any], folder: Path) -> None:

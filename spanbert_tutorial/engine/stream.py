@@ -51,7 +51,7 @@ class Stream:
         can = "fork" in multiprocessing.get_all_start_methods()
         self.ahead = on_card and can if ahead is None else ahead
         self.drawn: Iterator[Any] | None = None
-        self.state: Any = batches.state_dict() if self.ahead else None
+        self.state: Any = batches.state_dict()
         self.before: tuple[Any, float] = (0, 0.0)  # tokens, seconds of earlier parts of the run
         self.tokens: Tensor = torch.tensor(0)  # in this process, since then
         self.began = time.monotonic()
@@ -60,15 +60,12 @@ class Stream:
         return self
 
     def __next__(self) -> dict[str, Tensor]:
-        if self.ahead:
-            if self.drawn is None:
-                self.drawn = worker(self.batches)
-            batch, state = next(self.drawn)
-            if isinstance(batch, Exception):
-                raise batch
-            self.state = state
-        else:
-            batch = next(self.batches)
+        if self.drawn is None:
+            self.drawn = drawn(self.batches, self.ahead)
+        batch, state = next(self.drawn)
+        if isinstance(batch, Exception):
+            raise batch
+        self.state = state
         self.tokens = self.tokens + batch["attention_mask"].sum()
         return batch
 
@@ -83,29 +80,30 @@ class Stream:
         return self.before[0] + tokens, self.before[1] + time.monotonic() - self.began
 
     def state_dict(self) -> dict[str, Any]:
-        batches = self.state if self.ahead else self.batches.state_dict()
-        return {"batches": batches, "taken": self.taken()}
+        return {"batches": self.state, "taken": self.taken()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.state = state["batches"]
         self.before = tuple(state["taken"])
-        self.drawn = None
-        self.batches.load_state_dict(self.state)
+        self.close()
 
     def close(self) -> None:
-        """Ends the worker. The batches go on here where they were taken."""
-        if self.ahead:
-            self.drawn = None  # whose end is that of its worker
-            self.batches.load_state_dict(self.state)
+        """Ends the drawing. The batches go on here where they were taken."""
+        self.drawn = None  # whose end is that of its worker
+        self.batches.load_state_dict(self.state)
 
 
-def worker(batches: Any) -> Iterator[tuple[Any, Any]]:
-    """Starts a process that draws the batches, and ends with this iterator."""
+def drawn(batches: Any, ahead: bool) -> Iterator[tuple[Any, Any]]:
+    """The batches with their states, if wanted from a process that draws them and ends with this
+    iterator."""
+    source = Source(batches)
+    if not ahead:
+        return iter(source)
     # said before the process is copied, or the tokenizers in the copy print a warning
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     return iter(
         DataLoader(
-            Source(batches),
+            source,
             batch_size=None,  # they are batches already
             num_workers=1,
             prefetch_factor=DEPTH,

@@ -2,7 +2,6 @@
 (those of BERT also in `book/bert/pretraining`).
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.bert.inputs import NO_TARGET, collate
+from spanbert_tutorial.bert.inputs import NO_TARGET, collate, masked_positions
 from spanbert_tutorial.bert.masking import Blocks, MaskedBlocks, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.processes import processes
@@ -19,16 +18,6 @@ from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
-
-
-def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
-    """Entropy in nats of the tokens' frequencies: the loss of a model that knows frequency and
-    nothing else."""
-    counts = np.zeros(vocabulary, dtype=np.int64)
-    for start in range(0, len(ids), 2**24):  # in parts: bincount makes eight bytes of each number
-        counts += np.bincount(ids[start : start + 2**24], minlength=vocabulary)
-    p = counts[counts > 0] / len(ids)
-    return float(-(p * np.log(p)).sum())
 
 
 def slice_and_pad(ids: np.ndarray, ranges: np.ndarray, pad_id: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,11 +93,28 @@ class PretrainingData:
         return batch
 
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-        """The part of a batch that one of several processes takes."""
-        # what the losses are means over, by the names that `PretrainingModel` looks for
+        """The rows process, process + processes, … of a batch, with what belongs to them.
+
+        The gradients of the processes are averaged; with what the losses are means over, divided by
+        `processes`, they become those of one process with the whole batch. The last batch of an
+        epoch may have no row left for a process: it gets one without targets, because all have to
+        compute in step.
+        """
+        # by the names that `PretrainingModel` looks for
         counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
         counts["masked_count"] = len(batch["masked_positions"])
-        part = shard(batch, process, processes)
+        targets = target_columns(batch)
+        flat = {"masked_positions", *(column for names in targets.values() for column in names)}
+        part = {name: rows[process::processes] for name, rows in batch.items() if name not in flat}
+        if not len(part["input_ids"]):
+            part = {name: batch[name][:1] for name in part}
+            labels = {name: rows for name, rows in part.items() if name not in INPUTS}
+            part |= {name: torch.full_like(rows, NO_TARGET) for name, rows in labels.items()}
+        for kind, names in targets.items():
+            own = batch[f"{kind}_batch"] % processes == process
+            part |= {name: batch[name][own] for name in names}
+            part[f"{kind}_batch"] //= processes
+        part["masked_positions"] = masked_positions(part)
         return part | {k: torch.tensor(max(n, 1) / processes) for k, n in counts.items()}
 
 
@@ -200,15 +206,15 @@ class Batches:
             batch = self.data.share(batch, self.process, self.processes)
         return batch if self.ready is None else self.ready(batch)
 
-    def state_dict(self) -> dict[str, str | int]:
-        states = {"before_epoch": self.before_epoch, "rng": self.rng.bit_generator.state}
-        return {"at": self.at, **{name: json.dumps(state) for name, state in states.items()}}
+    def state_dict(self) -> dict[str, Any]:
+        rng = self.rng.bit_generator.state
+        return {"at": self.at, "before_epoch": self.before_epoch, "rng": rng}
 
-    def load_state_dict(self, state: dict[str, str | int]) -> None:
-        self.rng.bit_generator.state = json.loads(str(state["before_epoch"]))
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.rng.bit_generator.state = state["before_epoch"]
         self.new_epoch()
-        self.rng.bit_generator.state = json.loads(str(state["rng"]))
-        self.at = int(state["at"])
+        self.rng.bit_generator.state = state["rng"]
+        self.at = state["at"]
 
 
 class Interleaved:
@@ -280,31 +286,3 @@ def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
         name: [key for key in batch if key.startswith(f"{name}_") and key != f"{name}_count"]
         for name in names
     }
-
-
-def shard(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-    """The rows process, process + processes, … of a batch, with what belongs to them.
-
-    The gradients of the processes are averaged; with what the losses are means over, divided by
-    `processes`, they become those of one process with the whole batch. The last batch of an epoch
-    may have no row left for a process: it gets one without targets, because all have to compute in
-    step.
-    """
-    targets = target_columns(batch)
-    flat = {"masked_positions", *(column for names in targets.values() for column in names)}
-    if process >= len(batch["input_ids"]):
-        part = shard(batch, 0, processes)
-        for name in set(part) - set(INPUTS):
-            value = part[name]
-            part[name] = value[:0] if name in flat else torch.full_like(value, NO_TARGET)
-        return part
-    part = {name: tensor[process::processes] for name, tensor in batch.items() if name not in flat}
-    n = batch["labels"].shape[1]
-    row, position = batch["masked_positions"] // n, batch["masked_positions"] % n
-    own = row % processes == process
-    part["masked_positions"] = row[own] // processes * n + position[own]
-    for kind, names in targets.items():
-        own = batch[f"{kind}_batch"] % processes == process
-        part |= {name: batch[name][own] for name in names}
-        part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
-    return part

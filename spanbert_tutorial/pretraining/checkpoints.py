@@ -11,12 +11,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
-
 from safetensors.torch import save_file
 from tokenizers.normalizers import BertNormalizer
-from torch import Tensor
+from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
@@ -42,21 +42,24 @@ def head_names(model: PretrainingModel) -> list[tuple[str, str]]:
 
 
 def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[str, Tensor]:
-    """The weights whose names begin with the first of a pair, under the second."""
-    return {
-        new + name.removeprefix(old): weight
-        for name, weight in state.items()
-        for old, new in pairs
-        if name.startswith(old)
-    }
+    """The weights, those whose names begin with the first of a pair with the second instead."""
+
+    def renamed(name: str) -> str:
+        fitting = (new + name.removeprefix(old) for old, new in pairs if name.startswith(old))
+        return next(fitting, name)
+
+    return {renamed(name): weight for name, weight in state.items()}
 
 
 def model_state(model: PretrainingModel) -> dict[str, Tensor]:
-    """All weights of a model under transformers' names, ready to be stored."""
-    weights = {name: w for name, w in model.state_dict().items() if not name.endswith(TIED)}
-    state = to_huggingface_names(rename(weights, [("encoder.", "")]), prefix="bert.")
-    state |= rename(weights, head_names(model))
-    return {name: weight.detach().cpu().contiguous() for name, weight in state.items()}
+    """All weights of a model under transformers' names."""
+    heads = {
+        name: weight
+        for name, weight in model.state_dict().items()
+        if not name.startswith("encoder.") and not name.endswith(TIED)
+    }
+    encoder = to_huggingface_names(model.encoder.state_dict(), prefix="bert.")
+    return encoder | rename(heads, head_names(model))
 
 
 def check_output(folder: str | Path) -> Path:
@@ -96,11 +99,8 @@ def save_checkpoint(
         f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}: name their objective, not "
         f"{objective}.",
     )
-    state = model_state(model)
-    if half:
-        state = {name: weight.half() for name, weight in state.items()}
-    facts = {"spanbert_tutorial": {"objective": objective}}
-    write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, state, wordpiece, texts)
+    config, facts, state = model.encoder.config, {"objective": objective}, model_state(model)
+    write_folder(folder, config, "BertForMaskedLM", facts, state, wordpiece, texts, half)
 
 
 def write_folder(
@@ -111,26 +111,36 @@ def write_folder(
     state: Mapping[str, Tensor],
     wordpiece: WordPiece,
     texts: Mapping[str, str],
+    half: bool = True,
 ) -> None:
-    """A folder of `transformers`, whole or not at all. architecture: its class there; facts:
-    further entries of config.json. Raises InputError if the folder exists or a weight is no number,
-    NoRoom if it cannot be written."""
+    """A folder of `transformers`, whole or not at all. architecture: its class there; facts: what
+    else this project's readers of config.json have to know. Raises InputError if the folder exists
+    or a weight is no number, NoRoom if it cannot be written."""
     folder = check_output(folder)
+    kind = torch.float16 if half else torch.float32
+    state = {name: weight.to("cpu", kind).contiguous() for name, weight in state.items()}
     for name, weight in state.items():
         require(
             weight.isfinite().all(),
-            f"the weight {name} is no finite {str(weight.dtype).removeprefix('torch.')}, so nothing "
-            "is saved: lower the learning rate, or do without half precision.",
+            f"the weight {name} is no finite {'float16' if half else 'float32'}, so nothing is saved: "
+            "lower the learning rate, or do without half precision.",
         )
-    settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu"}
+    settings: dict[str, Any] = {"model_type": "bert", "hidden_act": "gelu"}
+    settings["architectures"] = [architecture]
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
-    settings |= {**asdict(config), **facts, "dtype": "float32"}
+    settings |= {**asdict(config), "spanbert_tutorial": dict(facts), "dtype": "float32"}
     texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
     with writing(f"the checkpoint {folder}", "make room"), whole_folder(folder) as made:
-        save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
+        save_file(state, made / "model.safetensors", metadata={"format": "pt"})
         wordpiece.save(made)
         for name, text in texts.items():  # which may hold names of files in any bytes
             (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def read_facts(source: str | Path) -> dict[str, Any]:
+    """What the config of a checkpoint of this project tells of its objective or task."""
+    facts = read_config(checkpoint_folder(source)).get("spanbert_tutorial")
+    return facts if isinstance(facts, dict) else {}
 
 
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
@@ -139,22 +149,37 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     Raises InputError for a folder that `save_checkpoint` did not write, naming weights that are
     missing, surplus or of another shape than the config asks for.
     """
-    folder = Path(folder)
-    ours = read_config(folder).get("spanbert_tutorial")
-    objective = ours.get("objective") if isinstance(ours, dict) else None
+    objective = read_facts(folder).get("objective")
     require(
         objective,
         f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.",
     )
-    model, missing, surplus = with_weights_of(folder, str(objective))
-    wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
-    told = f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy it again."
-    require(not wrong, told)
-    wordpiece = WordPiece.from_file(folder / "tokenizer.json")
-    vocab_size = model.encoder.config.vocab_size
+    encoder, others, *_ = BertEncoder.read(folder)
+    model = PretrainingModel(encoder.config, objective_or_mixture(str(objective)), encoder)
+    load_head(model, heads_of(model, others), folder)
+    wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
+    vocab_size = encoder.config.vocab_size
     told = f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again."
     require(len(wordpiece) <= vocab_size, told)
     return model.eval(), wordpiece
+
+
+def load_head(model: nn.Module, head: Mapping[str, Tensor], source: str | Path) -> None:
+    """Gives a model all its weights but the encoder's. Raises InputError, with the source, naming
+    weights that are missing, surplus or of another shape."""
+    try:
+        missing, surplus = model.load_state_dict(head, strict=False)
+        own = [name for name in missing if not name.startswith("encoder.")]
+        lacks = [f"{name} is missing" for name in own if not name.endswith(TIED)]
+        wrong = ", ".join(lacks + [f"{name} is surplus" for name in surplus])
+    except RuntimeError as error:  # a shape
+        wrong = " ".join(str(error).split())
+    require(not wrong, f"the head of {source} does not fit ({wrong}): copy the checkpoint again.")
+
+
+def heads_of(model: PretrainingModel, others: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What a checkpoint has beside the encoder, under the names of the model's heads."""
+    return rename(others, [(there, here) for here, there in head_names(model)])
 
 
 def continue_from(
@@ -162,41 +187,24 @@ def continue_from(
 ) -> tuple[PretrainingModel, list[str]]:
     """A model of `objective` with the weights of any checkpoint in BERT's layout: a folder or a hub
     name, of this project, of BERT, of SpanBERT. Returns it with the names of the heads that are not
-    in the checkpoint and start anew.
+    in the checkpoint, in this shape, and start anew.
 
-    Raises InputError for weights that do not fit, naming them.
+    Raises InputError for an encoder whose weights do not fit, naming them.
     """
+    encoder, others, *_ = BertEncoder.read(source)
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # for the heads that start anew
-        model, missing, _ = with_weights_of(source, objective)
+        model = PretrainingModel(encoder.config, objective_or_mixture(objective))
+    model.encoder.load_state_dict(encoder.state_dict())
+    own = model.state_dict()
+    heads = heads_of(model, others).items()
+    there = {name: w for name, w in heads if name in own and w.shape == own[name].shape}
+    model.load_state_dict(there, strict=False)
     # to go on without; the config, which is written out, still says what the source says
     set_dropout(model, 0.0)
+    lacking = [name for name in own if name not in there and not name.endswith(TIED)]
     names = ["masked_language_model", *(task.name for task in model.tasks)]
-    return model, [name for name in names if any(w.startswith(f"{name}.") for w in missing)]
-
-
-def with_weights_of(
-    source: str | Path, objective: str
-) -> tuple[PretrainingModel, list[str], list[str]]:
-    """A model with the weights of a checkpoint; the names of its heads' weights that are not there
-    in this shape, which start anew; and the names of the checkpoint's that it has no place for."""
-    encoder, others, *_ = BertEncoder.read(source)
-    model = PretrainingModel(encoder.config, objective_or_mixture(objective))
-    model.encoder.load_state_dict(encoder.state_dict())
-    own = {
-        name: weight
-        for name, weight in model.state_dict().items()
-        if not name.startswith("encoder.") and not name.endswith(TIED)
-    }
-    there = dict(zip(rename(own, head_names(model)), own.items(), strict=True))
-    heads = {
-        here: others[name]
-        for name, (here, weight) in there.items()
-        if name in others and others[name].shape == weight.shape
-    }
-    model.load_state_dict(heads, strict=False)
-    surplus = [f"{name} is surplus" for name in others if name not in there]
-    return model, [here for here in own if here not in heads], surplus
+    return model, [name for name in names if any(w.startswith(f"{name}.") for w in lacking)]
 
 
 def vocabulary_file(source: str | Path) -> Path:
@@ -226,12 +234,8 @@ NORMALIZING = {
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
-# settings that change tokens → the values with which BERT's rules hold; None: where not given
-PLAIN = {
-    "do_basic_tokenize": (True, None),
-    "never_split": ([], None),
-    "wordpieces_prefix": ("##", None),
-}
+# settings that change tokens → the value with which BERT's rules hold
+PLAIN = {"do_basic_tokenize": True, "never_split": [], "wordpieces_prefix": "##"}
 OWN_RULES = re.compile("Japanese|Bertweet|Roberta|Albert|Byte|T5|GPT2")
 
 
@@ -245,50 +249,38 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     """
     path = Path(source)
     file = path if path.is_file() or path.suffix in (".txt", ".json") else vocabulary_file(source)
-    beside = file.with_name("tokenizer_config.json")
     wordpiece = WordPiece.from_file(file)
-    told = read_config(beside.parent, beside.name) if beside.is_file() else {}
-    kind = str(told.get("tokenizer_class") or "")
-    wrong = f"{beside} says {shown(kind)}, with rules of its own: take one with BERT's tokenizer."
-    require(not OWN_RULES.search(kind), wrong)
-    for name, plain in PLAIN.items():
-        wrong = f"{beside} sets {name} to {shown(told.get(name))}: take a checkpoint without that."
-        require(told.get(name) in plain, wrong)
-    how = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
+    normalizer = wordpiece.library.normalizer
+    bert = isinstance(normalizer, BertNormalizer)
+    told = beside(file, "tokenizer_config.json")
+    asked = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
+    refused = [(k, told[k]) for k, plain in PLAIN.items() if told.get(k) not in (plain, None)]
+    if OWN_RULES.search(kind := str(told.get("tokenizer_class"))):
+        refused.append(("tokenizer_class", kind))
+    for name, value in asked.items():
+        obeyed = bert or not value or name == "tokenize_chinese_chars"
+        if not (obeyed and isinstance(value, bool)):
+            refused.append((name, value))
     if file.suffix == ".txt":
-        check_added(file, told, wordpiece)
-        tokens = [token for token in wordpiece.vocabulary if not token.startswith("[")]
-        how.setdefault("do_lower_case", all(token == token.lower() for token in tokens))
-    normalize(wordpiece, how, beside)
+        decoder = told.get("added_tokens_decoder")
+        entries = decoder.values() if isinstance(decoder, dict) else ()
+        added = [one.get("content") for one in entries if isinstance(one, dict)]
+        added += beside(file, "added_tokens.json")
+        refused += [("added token", one) for one in added if one not in wordpiece.vocabulary]
+        words = [token for token in wordpiece.vocabulary if not token.startswith("[")]
+        asked.setdefault("do_lower_case", all(token == token.lower() for token in words))
+    for name, value in refused:
+        raise InputError(
+            f"the tokenizer in {file.parent} has the {name} {shown(value)}, which is not obeyed here: "
+            "save it as a tokenizer.json by transformers, or take a checkpoint without that."
+        )
+    if bert and "do_lower_case" in asked:
+        normalizer.strip_accents = None  # accents go with the capitals, if nothing is said of them
+    for name in asked if bert else ():
+        setattr(normalizer, NORMALIZING[name], asked[name])
     return wordpiece
 
 
-def normalize(wordpiece: WordPiece, how: Mapping[str, bool], beside: Path) -> None:
-    """The tokenizer does what the settings say, in place. As in transformers, accents go with the
-    capitals where nothing is said of them. Raises InputError where the normalizer is not BERT's."""
-    normalizer = wordpiece.library.normalizer
-    if "do_lower_case" in how and isinstance(normalizer, BertNormalizer):
-        normalizer.strip_accents = None
-    for name, value in how.items():
-        told = f"{beside}: {name} is {shown(value)}"
-        require(isinstance(value, bool), f"{told}: write true or false.")
-        if isinstance(normalizer, BertNormalizer):
-            setattr(normalizer, NORMALIZING[name], value)
-        else:
-            asked = value and name != "tokenize_chinese_chars"
-            require(not asked, f"{told}, but tokenizer.json has no normalizer of BERT: remove it.")
-
-
-def check_added(file: Path, told: Mapping, wordpiece: WordPiece) -> None:
-    """Raises InputError for tokens that are added to a vocab.txt beside it: they change how text is
-    cut."""
-    beside = file.with_name("added_tokens.json")
-    added = list(read_config(beside.parent, beside.name)) if beside.is_file() else []
-    decoder = told.get("added_tokens_decoder")
-    if isinstance(decoder, dict):
-        added += [one["content"] for one in decoder.values() if isinstance(one, dict)]
-    new = [token for token in added if token not in wordpiece.vocabulary]
-    require(
-        not new,
-        f"{file.parent} adds {', '.join(new[:1])} to its vocab.txt: save both as tokenizer.json.",
-    )
+def beside(file: Path, name: str) -> dict:
+    """The content of a JSON file in the same folder, {} where there is none."""
+    return read_config(file.parent, name) if file.with_name(name).is_file() else {}

@@ -1,9 +1,8 @@
 """Who may attend to whom: left, right, or both ways. Chapter:
 `book/bert/directions`.
 
-Language models whose attention mask is a setting, and a game of random
-digits in which every loss below ln 10 is a leak. Sources: BERT §3.1;
-queries are the two-stream attention of XLNet §2.3.
+Language models whose attention mask is a setting, and queries beside
+words. Sources: BERT §3.1; XLNet §2.3 (two-stream attention).
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,6 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     initialize,
 )
-from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -47,7 +45,8 @@ def direction_mask(direction: str, attention_mask: Tensor) -> Tensor:
     True where the row's position may attend to the column's. Nobody
     attends to padding, but padding attends to itself, because softmax
     needs something. direction: one of DIRECTIONS."""
-    check_direction(direction, attention_mask)
+    told = f"{direction} is unknown: use one of {DIRECTIONS}."
+    require(direction in DIRECTIONS, told)
     real = attention_mask.bool()
     n = real.shape[1]
     everyone = torch.ones(n, n, dtype=torch.bool, device=real.device)
@@ -60,20 +59,6 @@ def direction_mask(direction: str, attention_mask: Tensor) -> Tensor:
     }[direction]
     return torch.where(
         real[:, :, None], allowed & real[:, None, :], itself
-    )
-
-
-def check_direction(direction: str, attention_mask: Tensor) -> None:
-    """Raises InputError for an unknown direction, and for a token left
-    with nothing to attend to."""
-    require(
-        direction in DIRECTIONS,
-        f'the direction "{direction}" is unknown: use one of {", ".join(DIRECTIONS)}.',
-    )
-    require(
-        direction != "all but yourself"
-        or (attention_mask.sum(dim=1) > 1).all(),
-        "a sequence of one token has nobody else to attend to: give at least two tokens.",
     )
 
 
@@ -147,24 +132,17 @@ def train_language_model(
 
 
 def text_batches(
-    text: EncodedText,
-    rng: np.random.Generator,
-    *,
-    held_out: bool = False,
-    max_length: int = 32,
-    batch_size: int = 16,
+    text: EncodedText, rng: np.random.Generator, held_out: bool = False
 ) -> Iterator[dict[str, Tensor]]:
-    """Blocks without end, each once a round, as `padded_batch` has
-    them."""
+    """Batches of 16 blocks of at most 32 tokens, without end, each
+    block once a round, as `padded_batch` has them."""
     corpus = text.held_out if held_out else text.train
     tokens = text.wordpiece
-    blocks = single_sequence_blocks(
-        corpus, tokens.starts, max_length - 2
-    ).ranges
+    blocks = single_sequence_blocks(corpus, tokens.starts, 30).ranges
     while True:
         order = rng.permutation(len(blocks))
-        for start in range(0, len(order), batch_size):
-            rows = blocks[order[start : start + batch_size]]
+        for start in range(0, len(order), 16):
+            rows = blocks[order[start : start + 16]]
             yield padded_batch(
                 [corpus.ids[a:b] for a, b in rows], tokens
             )
@@ -196,21 +174,6 @@ def scored_tokens(
         yield ids, real, chosen
 
 
-# --- random digits: every loss below ln 10 is a leak -----------------
-
-DIGITS = 10
-MASK_ID = 10  # the digits have the ids 0 to 9
-POSITIONS = 6
-GAMES = {  # layers, who may attend to whom, which digit is predicted
-    "left-to-right": (2, "left-to-right", "next"),
-    "both ways": (2, "both ways", "next"),
-    "all but yourself": (1, "all but yourself", "own"),
-    "all but yourself, queries, 1 layer": (1, "queries", "own"),
-    "all but yourself, queries, 2 layers": (2, "queries", "own"),
-    "one digit is [MASK]": (2, "both ways", "masked"),
-}
-
-
 def twin_mask(content: Tensor, query: Tensor) -> Tensor:
     """The attention mask of n words and their n queries, bool [2n,2n].
 
@@ -236,76 +199,3 @@ def twin_states(
     for layer in encoder.layers:
         hidden_states = layer(hidden_states, twin_mask(content, query))
     return hidden_states[:, input_ids.shape[1] :]
-
-
-class DigitGame(nn.Module):
-    """Predicts digits under the rules of one of GAMES."""
-
-    def __init__(self, name: str, generator: torch.Generator) -> None:
-        super().__init__()
-        layers, self.direction, _ = GAMES[name]
-        config = EncoderConfig(
-            vocab_size=DIGITS + 1,
-            num_hidden_layers=layers,
-            hidden_size=64,
-            intermediate_size=256,
-            num_attention_heads=2,
-            max_position_embeddings=POSITIONS,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            initializer_range=0.1,
-        )
-        self.encoder = BertEncoder(config, generator)
-        self.head = MaskedLanguageModelHead(
-            64, self.encoder.embeddings.word_embeddings.weight
-        )
-        initialize(self.head, 0.1, generator)
-
-    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The loss of the digits that have labels."""
-        ids, labels = batch["input_ids"], batch["labels"]
-        ones = torch.ones_like(ids)
-        if self.direction == "queries":
-            every = direction_mask("both ways", ones[:1])[0]
-            others = direction_mask("all but yourself", ones[:1])[0]
-            states = twin_states(
-                self.encoder, ids, MASK_ID, every, others
-            )
-        else:
-            mask = direction_mask(self.direction, ones)
-            states = self.encoder(ids, attention_mask=mask)
-        logits = self.head(states).flatten(0, 1)
-        return {"loss": F.cross_entropy(logits, labels.flatten())}
-
-
-def digit_batches(
-    target: str, generator: torch.Generator
-) -> Iterator[dict[str, Tensor]]:
-    """Batches of 32 rows of random digits; target: of GAMES."""
-    rows = torch.arange(32)
-    while True:
-        digits = torch.randint(
-            DIGITS, (32, POSITIONS), generator=generator
-        )
-        ids, labels = digits.clone(), digits.clone()
-        if target == "next":
-            labels = digits.roll(-1, dims=1)
-            labels[:, -1] = NO_TARGET
-        if target == "masked":
-            spot = torch.randint(POSITIONS, (32,), generator=generator)
-            ids[rows, spot] = MASK_ID
-            labels[ids != MASK_ID] = NO_TARGET
-        yield {"input_ids": ids, "labels": labels}
-
-
-def play(name: str, seed: int, steps: int = 100) -> float:
-    """Trains on random digits; the mean loss of the last tenth.
-
-    Nothing can be learned about them: a model that cannot see its
-    answer does not pass below ln 10 = 2.303."""
-    generator = torch.Generator().manual_seed(seed)
-    model = DigitGame(name, generator)
-    batches = digit_batches(GAMES[name][2], generator)
-    config = TrainingConfig(steps, 5e-3, warmup_steps=steps // 10)
-    losses = train(model, batches, config).losses["loss"]
-    return float(np.mean(losses[-(steps // 10) :]))

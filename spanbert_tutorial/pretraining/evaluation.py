@@ -43,21 +43,23 @@ def evaluate(
     training = model.training
     model.eval()
     device = next(model.parameters()).device
-    sums: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    found: dict[str, list[tuple[float, int]]] = {}
     for batch in islice(data.epoch(rng), most):
         batch = {name: value.to(device) for name, value in batch.items()}
-        for name, (value, count) in batch_metrics(model, batch, tables).items():
-            sums[name] = sums.get(name, 0.0) + (value * count if count else 0.0)
-            counts[name] = counts.get(name, 0) + count
+        for name, (mean, count) in batch_metrics(model, batch, tables).items():
+            found.setdefault(name, []).append((mean, count))
     model.train(training)
-    return {name: value / counts[name] for name, value in sums.items() if counts[name]}
+    return {
+        name: sum(mean * count for mean, count in means) / sum(count for _, count in means)
+        for name, means in found.items()
+    }
 
 
 def batch_metrics(
     model: PretrainingModel, batch: dict[str, Tensor], tables: UnigramBaselines | None
 ) -> dict[str, tuple[float, int]]:
-    """Of one batch the metrics of `evaluate`, each a mean and over how many tokens or targets."""
+    """Of one batch the metrics of `evaluate`, each a mean and over how many tokens or targets,
+    where there are any."""
     hidden = model.encode(batch)
     losses = {name: loss.item() for name, loss in pretraining_losses(model, hidden, batch).items()}
     right = masked_logits(model, hidden, batch).argmax(-1) == masked_labels(batch)
@@ -71,7 +73,7 @@ def batch_metrics(
             counted[name] = losses[name], count
             reached = tables.losses(*tokens) if tables is not None and tokens is not None else {}
             counted |= {f"{name}_{table}": (value, count) for table, value in reached.items()}
-    return counted
+    return {name: (mean, count) for name, (mean, count) in counted.items() if count}
 
 
 def masked_tokens(batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +140,7 @@ def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
             for name, part in objective.parts.items()
             if part.masking not in known
         }
-    if objective.paired:
+    if unpaired != objective.tasks:
         ways["pairs"] = Objective(TokenMasking(), "token", objective.tasks)
     return {
         name: PretrainingData(

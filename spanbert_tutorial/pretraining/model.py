@@ -102,9 +102,9 @@ def pretraining_losses(
     return losses
 
 
-def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) -> None:
-    """Fills the learned position table with the original Transformer's sinusoids, in place;
-    `scale`: their deviation.
+def start_positions_from_sinusoids(encoder: BertEncoder) -> None:
+    """Fills the learned position table with the original Transformer's sinusoids, of a deviation of
+    0.05, in place.
 
     Not in BERT or SpanBERT. Neighboring positions start out similar, as in the original
     Transformer. Five seeds of a tiny model do not show that it leaves the plateau sooner (chapter
@@ -115,7 +115,7 @@ def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) ->
     angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, width, 2) / width)  # [n, H/2]
     waves = torch.cat([angle.sin(), angle.cos()], dim=1)
     with torch.no_grad():
-        table.copy_(waves * (scale / waves.std()))
+        table.copy_(waves * (0.05 / waves.std()))
 
 
 # --- using a trained model ----------------------------------------------------------
@@ -153,15 +153,10 @@ def fill_masks(
 
     def guesses(logits: dict[int, Tensor], first: int, last: int) -> list:
         inside = [logits[place] for place in range(first, last + 1) if place in logits]
-        return [top_tokens(one, wordpiece, top) for one in inside]
+        best = [one.softmax(-1).topk(top) for one in inside]
+        return [[*zip(wordpiece.tokens(ids.tolist()), p.tolist(), strict=True)] for p, ids in best]
 
     return [
         FilledSpan(a, b, {head: guesses(logits, a, b) for head, logits in found.items()})
         for a, b in spans_of(masked).tolist()
     ]
-
-
-def top_tokens(logits: Tensor, wordpiece: WordPiece, top: int) -> list[tuple[str, float]]:
-    """The `top` tokens of logits [V], with their probabilities."""
-    values, ids = logits.softmax(-1).topk(top)
-    return list(zip(wordpiece.tokens(ids.tolist()), values.tolist(), strict=True))

@@ -18,6 +18,7 @@ from spanbert_tutorial.errors import is_number, require, shown
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
+
 @dataclass(frozen=True)
 class Objective:
     """What a run predicts. unit: the 80/10/10 rule is applied once a "token" or once a "span".
@@ -52,16 +53,15 @@ class Objective:
 @dataclass(frozen=True)
 class Mixture:
     """Objectives that are taken in turn, a batch each. weights: row of `OBJECTIVES` → its share of
-    the batches, in any unit. Raises InputError for fewer than two rows, an unknown one, or a weight
-    that is not a number above 0."""
+    the batches, in any unit. Raises InputError for fewer than two rows, or a weight that is not a
+    number above 0."""
 
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        require(len(self.parts) > 1, "a mixture needs at least two objectives: name another one.")
-        for name, weight in self.weights.items():
-            told = f"the weight of {name} is {shown(weight)}: give one above 0."
-            require(is_number(weight) and weight > 0, told)
+        right = all(is_number(weight) and weight > 0 for weight in self.weights.values())
+        told = f"a mixture is {shown(self.weights)}: give two objectives or more, weights above 0."
+        require(len(self.weights) > 1 and right, told)
 
     @property
     def parts(self) -> dict[str, Objective]:
@@ -77,11 +77,6 @@ class Mixture:
     def unit(self) -> str:
         """ "span" where a part hides spans: it decides the recipe of the papers' sizes."""
         return "span" if any(part.unit == "span" for part in self.parts.values()) else "token"
-
-    @property
-    def paired(self) -> AuxiliaryObjective | None:
-        """The task that reads pairs of segments, if a part has one."""
-        return next((part.paired for part in self.parts.values() if part.paired), None)
 
 
 OBJECTIVES = {

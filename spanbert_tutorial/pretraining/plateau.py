@@ -6,7 +6,6 @@ opens with was recorded by `inside_a_run`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -29,12 +28,9 @@ from spanbert_tutorial.pretraining.presets import Run
 Batch = dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class EveryNth(MaskingScheme):
-    """Chooses one token in `every`, from a random first one: no two chosen tokens are near, so what
+class EveryEighth(MaskingScheme):
+    """Chooses one token in eight, from a random first one: no two chosen tokens are near, so what
     stands beside one of them can be changed without touching another."""
-
-    every: int = 8
 
     def select_batch(
         self,
@@ -44,10 +40,8 @@ class EveryNth(MaskingScheme):
     ) -> np.ndarray:
         """bool [B, n]; `word_starts` counts only for its shape."""
         places = np.arange(word_starts.shape[1])
-        first = rng.integers(self.every, size=(len(lengths), 1))
-        return (places % self.every == first) & (
-            places < lengths[:, None]
-        )
+        first = rng.integers(8, size=(len(lengths), 1))
+        return (places % 8 == first) & (places < lengths[:, None])
 
 
 def visible(batch: Batch, wordpiece: WordPiece) -> Tensor:
@@ -103,7 +97,7 @@ def versions(
 def held_out_batches(run: Run, text: EncodedText) -> list[Batch]:
     """512 held-out blocks of the run's length, every eighth token masked and none of them left
     visible or replaced."""
-    objective = Objective(EveryNth(every=8), "token").mask_only
+    objective = Objective(EveryEighth(), "token").mask_only
     data = PretrainingData(
         text.held_out, text.wordpiece, objective, run.max_length, 128
     )

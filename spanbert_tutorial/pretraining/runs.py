@@ -2,7 +2,7 @@
 Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -38,8 +38,7 @@ def new_model(
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     most = config.max_position_embeddings
-    told = f"a length of {run.max_length} is over {most} positions: give less."
-    require(run.max_length <= most, told)
+    require(run.max_length <= most, f"a length of {run.max_length} is over {most}: give less.")
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = PretrainingModel(config, objective or objective_or_mixture(run.objective))
@@ -123,24 +122,23 @@ def rehearse(
     run: Run,
     text: EncodedText,
     model: PretrainingModel,
-    steps: int | None = None,
     compiling: bool = False,
 ) -> tuple[int, float, float]:
-    """Trains as the run would, with its batches drawn on the way, and times that: so many steps,
-    after as many to warm up, in which kernels are chosen or compiled; or 1, 2, 4, … until they take
-    `REHEARSAL` seconds. Returns the number of parameters, and seconds and tokens a step (of all
-    processes).
+    """Trains as the run would, with its batches drawn on the way, for 1, 2, 4, … steps until these
+    take `REHEARSAL` seconds. Returns the number of parameters, and seconds and tokens a step (of
+    all processes).
 
     A step of several batches counts as so many steps of one: its time is an upper limit, by little.
     """
     config = replace(run.recipe(), accumulate=1)
-    numbers: Iterable[int] = (steps, steps) if steps else (2**i for i in count())
     with prepared(run, text, model, compiling) as batches, closing(Stream(batches)) as stream:
-        for number in numbers:
+        if compiling:  # which takes a minute, at the first batch
+            train(model, stream, replace(config, steps=2))
+        for number in (2**i for i in count()):
             before = stream.taken()
             train(model, stream, replace(config, steps=number))
             tokens, seconds = np.subtract(stream.taken(), before)
-            if any_process(steps is None and seconds > REHEARSAL):
+            if any_process(seconds > REHEARSAL):
                 break
     each = run.accumulate / number
     parameters = sum(weight.numel() for weight in model.parameters())

@@ -17,12 +17,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
+from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, is_number, require, shown
-from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+from spanbert_tutorial.pretraining.checkpoints import (
+    load_head,
+    read_facts,
+    read_vocabulary,
+    write_folder,
+)
 from spanbert_tutorial.tasks.fine_tuning import (
     Data,
     FineTuning,
@@ -32,7 +38,7 @@ from spanbert_tutorial.tasks.fine_tuning import (
     stacked,
 )
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.tasks.task_checkpoints import load_head, read_facts, read_parts, write_half
+from spanbert_tutorial.tasks.task_checkpoints import read_parts
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
 
@@ -300,10 +306,12 @@ class QuestionAnswerer:
         """Writes a folder, whole or not at all, that `from_pretrained` and
         `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
-        head = self.model.boundaries.state_dict(prefix=HEAD)
-        facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
         encoder = self.model.encoder
-        write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
+        state = to_huggingface_names(encoder.state_dict(), prefix="bert.")
+        state |= self.model.boundaries.state_dict(prefix=HEAD)
+        facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
+        how = encoder.config, "BertForQuestionAnswering", facts, state, self.wordpiece, texts
+        write_folder(folder, *how)
 
     def answer(
         self, question: str, context: str, threshold: float = 0.0, n_best: int = 1

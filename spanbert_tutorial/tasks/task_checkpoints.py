@@ -5,7 +5,6 @@ The encoder's weights have the names of `transformers.BertModel`, which opens th
 without the head.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,15 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.weights import (
-    checkpoint_folder,
-    read_config,
-    read_weights,
-    to_huggingface_names,
-)
+from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import reading, require
-from spanbert_tutorial.pretraining.checkpoints import read_vocabulary, write_folder
+from spanbert_tutorial.pretraining.checkpoints import (
+    load_head,
+    read_facts,
+    read_vocabulary,
+    write_folder,
+)
 from spanbert_tutorial.tasks.fine_tuning import check_vocabulary, stacked
 
 HEAD = "head."  # prefix of the names of a head's weights
@@ -77,8 +76,9 @@ class Predictor:
         weights. texts: further files by name, such as README.md. Raises InputError if it exists,
         NoRoom if it cannot be written."""
         state = {f"{HEAD}{name}": weight for name, weight in self.head().items()}
-        facts = {"task": self.task, **self.facts}
-        write_half(folder, self.model.encoder, state, "BertModel", facts, self.wordpiece, texts)
+        encoder, facts = self.model.encoder, {"task": self.task, **self.facts}
+        state |= to_huggingface_names(encoder.state_dict(), prefix="bert.")
+        write_folder(folder, encoder.config, "BertModel", facts, state, self.wordpiece, texts)
 
     @torch.no_grad()
     def logits(self, inputs: Sequence[Any], batch_size: int = 64) -> list[Tensor]:
@@ -92,47 +92,11 @@ class Predictor:
         return found
 
 
-def read_facts(source: str | Path) -> dict[str, Any]:
-    """What the config of a checkpoint tells of its task."""
-    facts = read_config(checkpoint_folder(source)).get("spanbert_tutorial")
-    return facts if isinstance(facts, dict) else {}
-
-
 def read_parts(source: str | Path, prefix: str) -> tuple[BertEncoder, dict[str, Tensor]]:
     """A checkpoint's encoder, and the weights with a prefix, without it."""
-    folder = checkpoint_folder(source)
-    weights = read_weights(folder).items()
-    head = {name.removeprefix(prefix): w.float() for name, w in weights if name.startswith(prefix)}
-    # the encoder warns of the head, which is read here
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        return BertEncoder.from_huggingface(folder), head
-
-
-def load_head(model: nn.Module, head: Mapping[str, Tensor], source: str | Path) -> None:
-    """Gives a model all its weights but the encoder's. Raises InputError naming weights that are
-    missing, surplus or of another shape. source: for the message."""
-    try:
-        missing, surplus = model.load_state_dict(head, strict=False)
-        lacks = [name for name in missing if not name.startswith("encoder.")]
-        told = [f"{name} is missing" for name in lacks] + [f"{name} is surplus" for name in surplus]
-        wrong = ", ".join(told)
-    except RuntimeError as error:  # a shape
-        wrong = " ".join(str(error).split())
-    require(not wrong, f"the head of {source} does not fit ({wrong}): copy the checkpoint again.")
-
-
-def write_half(
-    folder: str | Path,
-    encoder: BertEncoder,
-    head: Mapping[str, Tensor],
-    architecture: str,
-    facts: Mapping,
-    wordpiece: WordPiece,
-    texts: Mapping[str, str],
-) -> None:
-    """Writes the encoder's weights with the prefix `bert.`, and those of the head under their own
-    names. architecture: the class of transformers that opens the folder."""
-    state = to_huggingface_names(encoder.state_dict(), prefix="bert.") | dict(head)
-    state = {name: weight.detach().cpu().half().contiguous() for name, weight in state.items()}
-    told = {"spanbert_tutorial": dict(facts)}
-    write_folder(folder, encoder.config, architecture, told, state, wordpiece, texts)
+    encoder, others, *_ = BertEncoder.read(source)
+    return encoder, {
+        name.removeprefix(prefix): weight.float()
+        for name, weight in others.items()
+        if name.startswith(prefix)
+    }
