@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import stats
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -15,7 +16,6 @@ from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT
 from spanbert_tutorial.bert.wordpiece import split_word
 from spanbert_tutorial.exercises.diagnosis import Check, plain, say, stopped
-from spanbert_tutorial.pretraining.batches import unigram_entropy
 from spanbert_tutorial.pretraining.directions import direction_mask
 
 # --- wordpiece: the longest match first ---------------------------------------------
@@ -88,8 +88,9 @@ def batch(pairs: list, longest: int, *, last_segment: int = 1) -> tuple[Tensor, 
         ids, segments = frame(first, second, cls_id=101, sep_id=102)
         segments[-1] = last_segment
         rows.append((torch.from_numpy(ids), torch.from_numpy(segments)))
-    ids, segments = (pad_sequence(part, batch_first=True) for part in zip(*rows, strict=True))
-    return ids, segments, ids != 0
+    columns = map(list, zip(*rows, strict=True))
+    all_ids, all_segments = (pad_sequence(column, batch_first=True) for column in columns)
+    return all_ids, all_segments, all_ids != 0
 
 
 #: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of pairs.
@@ -274,7 +275,7 @@ BLOCKS = (  # of ids, padded on the right with 0
 
 
 def entropy(ids: np.ndarray, pad_id: int) -> float:
-    return unigram_entropy(ids[ids != pad_id], VOCABULARY)
+    return stats.entropy(np.bincount(ids[ids != pad_id]))  # in nats
 
 
 #: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids.

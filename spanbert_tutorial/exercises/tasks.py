@@ -36,15 +36,16 @@ STATES = np.random.default_rng(0).integers(0, 9, (7, 2)).tolist()
 #: Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own tokens.
 check_mean = Check(
     [(STATES[: len(tokens)], tokens) for tokens in map(str.split, INPUTS)],
-    lambda *case: mean(*case, ["[CLS]", "[SEP]", "[PAD]"]),
+    lambda states, tokens: mean(states, tokens, ["[CLS]", "[SEP]", "[PAD]"]),
     {
         "you take all positions. [CLS], [SEP] and [PAD] are not tokens "
-        "of the text.": lambda *case: mean(*case, []),
-        "[CLS] and [SEP] are in your mean. They are not tokens of the text.": lambda *case: mean(
-            *case, ["[PAD]"]
+        "of the text.": lambda states, tokens: mean(states, tokens, []),
+        "[CLS] and [SEP] are in your mean. They are not tokens of the text.": lambda states, tokens: (
+            mean(states, tokens, ["[PAD]"])
+            mean(states, tokens, ["[PAD]"])
         ),
         "[PAD] is in your mean. So the same sentence would get another vector "
-        "in another batch.": lambda *case: mean(*case, ["[CLS]", "[SEP]"]),
+        "in another batch.": lambda states, tokens: mean(states, tokens, ["[CLS]", "[SEP]"]),
     },
     "only the tokens of the text count, each once.",
     returns="a list of numbers",
