@@ -85,9 +85,9 @@ def batch(pairs: list, longest: int, *, last_segment: int = 1) -> tuple[Tensor, 
         first, second = list(first), list(second)
         while len(first) + len(second) > longest - 3:
             (first if len(first) > len(second) else second).pop()
-        ids, segments = frame(first, second, cls_id=101, sep_id=102)
-        segments[-1] = last_segment
-        rows.append((torch.from_numpy(ids), torch.from_numpy(segments)))
+        row = frame(first, second, cls_id=101, sep_id=102)
+        row[1][-1] = last_segment
+        rows.append([torch.from_numpy(part) for part in row])
     ids, segments = (pad_sequence(part, batch_first=True) for part in zip(*rows, strict=True))
     return ids, segments, ids != 0
 
