@@ -42,7 +42,6 @@ check_mean = Check(
         "of the text.": lambda states, tokens: mean(states, tokens, []),
         "[CLS] and [SEP] are in your mean. They are not tokens of the text.": lambda states, tokens: (
             mean(states, tokens, ["[PAD]"])
-            mean(states, tokens, ["[PAD]"])
         ),
         "[PAD] is in your mean. So the same sentence would get another vector "
         "in another batch.": lambda states, tokens: mean(states, tokens, ["[CLS]", "[SEP]"]),
