@@ -137,8 +137,6 @@ def test_no_room_leaves_the_last_whole_snapshot(tmp_path, monkeypatch):
         part(tmp_path)
 
 
-
-
 def test_a_snapshot_does_not_grow_with_the_run_and_stores_shared_weights_once(tmp_path):
     history = History(list(range(5_000)), {"loss": [1.5] * 5_000})
     state = history.state_dict()
