@@ -21,10 +21,12 @@ from torch import Tensor
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.commands.exports import open_model, web_script
 from spanbert_tutorial.engine.files import data_path, write_json
+from spanbert_tutorial.figures.try_it import ANSWERING
 from spanbert_tutorial.pretraining.encoded_text import parts
 from spanbert_tutorial.spanbert.boundary import boundary_targets
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, spans_of
 from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from tools.environment import find_chromium
 
 MODEL = Path(__file__).parents[1] / "book_assets" / "model.js"
@@ -168,6 +170,19 @@ def same_first_guess(
     return counts
 
 
+def reader_scores(page, name: str, questions: Sequence[squad.Question]) -> dict:
+    """F1 on the reader's answerable questions by PyTorch and in the page, in percent, and of how many
+    questions the best text is the same."""
+    ours = QuestionAnswerer.from_pretrained(data_path("checkpoints", name)).predict(questions)[0]
+    asking = "(name, pair) => models[name].answer(...pair)"
+    pairs = {question.id: (question.question, question.context) for question in questions}
+    theirs = {i: told(page, asking, name, pair)["spans"][0]["text"] for i, pair in pairs.items()}
+    scores = (squad.score(texts, questions)["HasAns_f1"] for texts in (ours, theirs))
+    found = dict(zip(("pytorch_f1", "page_f1"), (round(f1, 2) for f1 in scores), strict=True))
+    same = sum(ours[i] == theirs[i] for i in pairs)
+    return {"questions": len(questions), **found, "same_text": same}
+
+
 def main(output: Path) -> None:
     names = (TINY, "spanbert-mini", "bert-mini")
     questions = squad.read(data_path("reader", "reader.json"))
@@ -185,6 +200,8 @@ def main(output: Path) -> None:
         if hasattr(model, "boundary"):
             with page_with([web_script(checkpoint, name, exact=True)]) as page:
                 found["farthest_float"][name] = farthest(page, name, model, wordpiece, some[:20])
+    with page_with([web_script(data_path("checkpoints", ANSWERING), ANSWERING)]) as page:
+        found["reader"] = {ANSWERING: reader_scores(page, ANSWERING, questions)}
     write_json(output, found)
 
 
