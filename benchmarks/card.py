@@ -113,7 +113,7 @@ def row_of(size: str, way: str, shape: Shape, rate: float, text: EncodedText) ->
             seconds, tokens = theirs(model, run, text, shape.steps)
         else:
             compiling = way == "compiled" and compiling_pays(run)
-            _, seconds, tokens = runs.rehearse(run, text, model, shape.steps, compiling)
+            _, seconds, tokens = runs.rehearse(run, text, model, compiling)
     except Exception as error:  # out of memory, a compiler that is missing: what it was is kept
         told = f"{type(error).__name__}: {str(error).strip()}"
         return row | {"failed": told.splitlines()[0][:200]}

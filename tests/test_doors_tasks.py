@@ -71,7 +71,7 @@ def test_answers_that_are_lost_or_too_long_are_counted():
         warnings.simplefilter("always")
         qa.QuestionAnsweringData([question], WORDPIECE, settings)
     said = " ".join(str(one.message) for one in told)
-    assert "1 with an answer that is complete in no window of 32 positions" in said
+    assert "1 answers are complete in no window of 32 positions" in said
     assert "1 answer is longer than 30 tokens and can never be given" in said
 
 

@@ -109,8 +109,8 @@ NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 class QuestionAnsweringData(Data):
     """Windows of questions with the positions of their first answer; without the whole answer, both
-    are that of [CLS], 0. lost: how many answers are complete in no window, in words, or "". Warnings
-    tell of them, and of answers that are longer than the model may give."""
+    are that of [CLS], 0. Warnings tell of answers that are complete in no window, and of longer ones
+    than the model may give."""
 
     target_field = "start"
 
@@ -134,10 +134,9 @@ class QuestionAnsweringData(Data):
             holding = [pair for pair in pairs if pair[1] != NO_ANSWER]
             lost += bool(question.answers) and not holding
             found += holding if settings.answers_only and question.answers else pairs
-        held = f"with an answer that is complete in no window of {settings.max_length}"
-        self.lost = f"{lost:,} {held}" if lost else ""
-        mend = "give a greater --max-length or a smaller --doc-stride"
-        told = f"{self.lost} positions, which counts as no answer: {mend}." if lost else ""
+        told = f"{lost:,} answers are complete in no window of {settings.max_length} positions and "
+        told += "are trained as no answer: give a greater --max-length or a smaller --doc-stride."
+        told = told if lost else ""
         for warning in filter(None, [told, never_given(answers, settings.max_answer_length)]):
             warnings.warn(warning, stacklevel=3)
         targets = np.array([positions for _, positions in found])
