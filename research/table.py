@@ -87,13 +87,7 @@ EXPERIMENTS = {
     "pointing": Row(
         "what is pre-training worth that points at words said again, with few questions?",
         700,
-        {
-            "corpus": "text that the starting checkpoint was trained on, or a part of it",
-            "valid": "another .jsonl file",
-            "start": "the checkpoint from which all arms continue",
-            "models": "folder that keeps the trained models",
-        }
-        | SQUAD,
+        ON_WIKIPEDIA | SQUAD,
     ),
     "domain_text": Row(
         "does it help a task to train further on its own kind of text first?",

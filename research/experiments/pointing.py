@@ -287,7 +287,13 @@ def one(arm: str, seed: int, settings: Mapping, given: Given) -> list[dict]:
         objective = SPANS if arm == POINTING else arm
         run = replace(run, objective=objective)
         continued(
-            target, run, Objective.named(objective), given.text, given.start, run.steps, no_look
+            target,
+            run,
+            Objective.named(objective),
+            given.text,
+            given.start,
+            run.steps,
+            lambda model, step: {},
         )
         trained, wordpiece = load_checkpoint(target)
         model, rows = trained.encoder, []
@@ -306,11 +312,6 @@ def one(arm: str, seed: int, settings: Mapping, given: Given) -> list[dict]:
                 write_json(kept, done)
             rows.append({"fine_tuning": str(sample), f"questions, {size}": done[key]})
     return rows
-
-
-def no_look(model: nn.Module, step: int) -> dict:
-    """Nothing is measured on the way."""
-    return {}
 
 
 def answers(
