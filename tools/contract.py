@@ -19,7 +19,8 @@ MOST_LINES = 25  # of a visible cell; `spine.py` has the limits of the package's
 VISIBLE_COLUMNS, FOLDED_COLUMNS = 72, 88
 MOST_ASSERTS = 0.03  # share of the visible code lines
 MACHINE_PATH = re.compile(
-    r"/home/|/root/|/tmp/|/work/|/Users/|site-packages/|\b[A-Za-z]:\\\\?(?:Users|Windows)"
+    rf"{re.escape(str(ROOT))}/|/home/|/root/|/tmp/|/Users/|site-packages/"
+    r"|\b[A-Za-z]:\\\\?(?:Users|Windows)"
 )
 DIRECTIVE = re.compile(r"^\s*(?:(?:`{3,}|~{3,}|:{3,})\s*\{[\w:.-]+\}|\.\. [\w-]+::)", re.MULTILINE)
 ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")

@@ -146,8 +146,7 @@ class Snapshots(Hook):
             if content["sha256"] != checksum(newest / TENSORS):
                 raise ValueError(f"{TENSORS} was changed")
         changes = [
-            # a name with a dot is a file, whose checksum is the fact
-            f"{name} was changed" if "." in name else f"{name} was {earlier.get(name)} and is {now}"
+            f"{name} was {earlier.get(name)} and is {now}"
             for name, now in self.facts.items()
             if name not in earlier or earlier[name] != now
         ]
