@@ -1,6 +1,7 @@
 """The experiments on pointing and on the heads that copy: what is asked, who answers, what a head is."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -89,3 +90,15 @@ def test_all_copies_of_a_word_are_hidden():
     hidden = copying_heads.everywhere(word, WORDPIECE)
     mask = WORDPIECE.mask_id
     assert hidden.ids.tolist() == [mask, 8, mask, 9, mask] and word.ids[0] == 7
+
+
+def test_a_head_that_attends_to_all_tokens_alike_matches_by_chance():
+    encoder, _, _ = grown()
+    with torch.no_grad():
+        for layer in encoder.layers:
+            layer.attention.query.weight.zero_()
+    answerer = SimpleNamespace(wordpiece=WORDPIECE, max_length=64, doc_stride=16)
+    one = Question("1", "What is small?", "Fairfield was small. A small town.", "", ())
+    found = copying_heads.matching(encoder, answerer, [one])
+    length = 3 + len(WORDPIECE.encode(f"{one.question} {one.context}"))
+    assert np.allclose(list(found.values()), 100 / length) and set(found) > {"1.1", "2.2"}

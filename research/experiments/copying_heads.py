@@ -9,8 +9,12 @@ are `spanbert-mini` and, after fine-tuning, `spanbert-mini-squad`, with the MLM 
 Then each attention head is switched off, one at a time: how much of the difference is lost before
 fine-tuning, and how much F1 on SQuAD 1.1 after it? One model of each kind, so nothing but the head
 differs. Words said once are the control: a head that matters for everything costs them, too.
+
+Last, what a head looks at before and after fine-tuning: of the attention that a token of the text
+pays, if the question has the same token, the share that goes to it there ("matching").
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,11 +33,13 @@ from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.windows import encode, windows
 from spanbert_tutorial.text.corpora import documents
 
 WORDS = 300  # of each kind, at most
 QUESTIONS = 1_000
 BEFORE, AFTER = "spanbert-mini", "spanbert-mini-squad"
+OTHERS = "bert-mini", "bert-mini-squad"
 
 
 def content(folder: Path, valid: Path, data: Path) -> dict:
@@ -61,6 +67,12 @@ def content(folder: Path, valid: Path, data: Path) -> dict:
         print(f"head {layer + 1}.{head + 1}: F1 {score:.1f}", flush=True)
         lost.append((copied(found[BEFORE]["words"]) - copied(one), found[AFTER]["f1"] - score))
     rank = spearmanr(*zip(*lost, strict=True))
+    for before, after in ((BEFORE, AFTER), OTHERS):
+        checkpoint = data_path("checkpoints", after)
+        tuned = QuestionAnswerer.from_pretrained(checkpoint)
+        pretrained, _ = load_checkpoint(data_path("checkpoints", before))
+        for name, one in ((before, pretrained), (after, tuned.model)):
+            found.setdefault(name, {})["matching"] = matching(one.encoder, tuned, questions)
     found["heads"] = {"spearman": float(rank.statistic), "p": float(rank.pvalue)}
     return rounded(found)
 
@@ -104,6 +116,35 @@ def copied(words: dict) -> float:
 def f1(answerer: QuestionAnswerer, questions: Sequence[squad.Question]) -> float:
     """In percent, always answering."""
     return squad.score(answerer.predict(questions)[0], questions)["f1"]
+
+
+@torch.no_grad()
+def matching(
+    encoder: BertEncoder, answerer: QuestionAnswerer, questions: Sequence[squad.Question]
+) -> dict[str, float]:
+    """Head → percent of the attention of a token of the text that goes to the same token in the
+    question, mean over the tokens that it has; "uniform": if all tokens got the same."""
+    encoder.eval()
+    sums: Counter[str] = Counter()
+    for question in questions:
+        (window, *_) = windows(
+            encode(answerer.wordpiece, question.question, question.context),
+            answerer.wordpiece,
+            answerer.max_length,
+            answerer.doc_stride,
+        )
+        ids = torch.tensor(window.ids)
+        asked, text = slice(1, window.first - 1), slice(window.first, -1)
+        same = ids[text][:, None] == ids[asked]
+        rows = same.any(1)
+        maps = encoder.attention_maps(ids[None], token_type_ids=torch.tensor(window.segments)[None])
+        for layer, head in heads(encoder):
+            share = (maps[layer][0, head, text, asked] * same).sum(1)
+            sums[f"{layer + 1}.{head + 1}"] += 100 * float(share[rows].sum())
+        sums["uniform"] += 100 * float(same.sum()) / len(ids)
+        sums["tokens"] += int(rows.sum())
+    tokens = sums.pop("tokens")
+    return {name: total / tokens for name, total in sums.items()}
 
 
 def heads(encoder: BertEncoder) -> list[tuple[int, int]]:
