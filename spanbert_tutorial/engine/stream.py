@@ -47,9 +47,8 @@ class Stream:
 
     def __init__(self, batches: Any, ahead: bool | None = None):
         self.batches = batches
-        on_card = processes().device.type != "cpu"
         can = "fork" in multiprocessing.get_all_start_methods()
-        self.ahead = on_card and can if ahead is None else ahead
+        self.ahead = can and processes().device.type != "cpu" if ahead is None else ahead
         self.drawn: Iterator[Any] | None = None
         self.state: Any = batches.state_dict()
         self.before: tuple[Any, float] = (0, 0.0)  # tokens, seconds of earlier parts of the run
@@ -61,7 +60,18 @@ class Stream:
 
     def __next__(self) -> dict[str, Tensor]:
         if self.drawn is None:
-            self.drawn = drawn(self.batches, self.ahead)
+            # or the tokenizers in the copy of this process print a warning
+            os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+            loader = DataLoader(
+                Source(self.batches),
+                batch_size=None,  # they are batches already
+                num_workers=int(self.ahead),
+                prefetch_factor=DEPTH if self.ahead else None,
+                pin_memory=torch.cuda.is_available(),
+                worker_init_fn=leave_signals,
+                generator=torch.Generator(),  # or it would draw from that of the dropout
+            )
+            self.drawn = iter(loader)
         batch, state = next(self.drawn)
         if isinstance(batch, Exception):
             raise batch
@@ -91,27 +101,6 @@ class Stream:
         """Ends the drawing. The batches go on here where they were taken."""
         self.drawn = None  # whose end is that of its worker
         self.batches.load_state_dict(self.state)
-
-
-def drawn(batches: Any, ahead: bool) -> Iterator[tuple[Any, Any]]:
-    """The batches with their states, if wanted from a process that draws them and ends with this
-    iterator."""
-    source = Source(batches)
-    if not ahead:
-        return iter(source)
-    # said before the process is copied, or the tokenizers in the copy print a warning
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    return iter(
-        DataLoader(
-            source,
-            batch_size=None,  # they are batches already
-            num_workers=1,
-            prefetch_factor=DEPTH,
-            pin_memory=torch.cuda.is_available(),
-            worker_init_fn=leave_signals,
-            generator=torch.Generator(),  # or it would draw from that of the dropout
-        )
-    )
 
 
 def leave_signals(number: int) -> None:
