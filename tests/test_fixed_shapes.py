@@ -12,7 +12,12 @@ from toys import batches_of, data_of, model_of
 from spanbert_tutorial.commands.pretrain import add_options, compiled_or_not
 from spanbert_tutorial.pretraining import fixed_shapes, runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.fixed_shapes import added_rows, compiled, padded, with_fixed_shapes
+from spanbert_tutorial.pretraining.fixed_shapes import (
+    added_rows,
+    compiled,
+    padded,
+    with_fixed_shapes,
+)
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import MIXTURES, OBJECTIVES, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import RUNS, Run
