@@ -96,11 +96,8 @@ class Snapshots(Hook):
         with loading(newest):
             content = read(newest)
             earlier = dict(content["facts"])
-        changes = [
-            f"{name} was {earlier.get(name)} and is {now}"
-            for name, now in self.facts.items()
-            if name not in earlier or earlier[name] != now
-        ]
+        facts = [(name, earlier.get(name), now) for name, now in self.facts.items()]
+        changes = [f"{name} was {then} and is {now}" for name, then, now in facts if then != now]
         wrong = f"the run in {self.folder} was started differently ({', '.join(changes)})"
         require(not changes, f"{wrong}: give the same options, or another --output.")
         return content
@@ -114,7 +111,10 @@ class Snapshots(Hook):
         with loading(self.newest()):
             for name, part in self.parts(state).items():
                 part.load_state_dict(content[name])
-            set_random_states(content["random"][processes().process_index])
+            states = content["random"][processes().process_index]
+            torch.set_rng_state(states["processor"])
+            if torch.cuda.is_available():
+                torch.cuda.set_rng_state(states["card"])
         earlier, now = content["machine"], machine()
         if earlier != now and processes().is_main_process:
             told = "Resuming, but not bit for bit: the earlier part ran with"
@@ -129,8 +129,10 @@ class Snapshots(Hook):
             return
         check_weights(state.model, step)
         content = {name: part.state_dict() for name, part in self.parts(state).items()}
-        content["random"] = gather_object([random_states()])
-        content |= {"facts": self.facts, "machine": machine()}
+        states = {"processor": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            states["card"] = torch.cuda.get_rng_state()
+        content |= {"random": gather_object([states]), "facts": self.facts, "machine": machine()}
         fail_together(partial(self.write, content, self.folder / f"step-{step:09d}"))
         self.written = time.monotonic()
         if any_process(asked):
@@ -194,19 +196,6 @@ def read(folder: Path) -> dict[str, Any]:
     if content["sha256"] != checksum(folder / TENSORS):
         raise ValueError(f"{TENSORS} was changed")
     return content
-
-
-def random_states() -> dict[str, Tensor]:
-    """The states of torch's random generators in this process, for the CPU and for its card."""
-    states = {"processor": torch.get_rng_state()}
-    return states | ({"card": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
-
-
-def set_random_states(states: Mapping[str, Tensor]) -> None:
-    """Restores `random_states`."""
-    torch.set_rng_state(states["processor"])
-    if torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["card"])
 
 
 def checksum(path: Path) -> str:
