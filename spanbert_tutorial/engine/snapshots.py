@@ -24,7 +24,7 @@ from spanbert_tutorial.engine.device import check_weights
 from spanbert_tutorial.engine.files import whole_folder, writing
 from spanbert_tutorial.engine.hooks import Hook, ProgressBar, finishing_the_step
 from spanbert_tutorial.engine.metrics import Metrics
-from spanbert_tutorial.engine.processes import any_process, fail_together, processes
+from spanbert_tutorial.engine.processes import any_process, in_first_process, processes
 from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.errors import InputError, parse_json, require
 
@@ -133,15 +133,13 @@ class Snapshots(Hook):
         if torch.cuda.is_available():
             states["card"] = torch.cuda.get_rng_state()
         content |= {"random": gather_object([states]), "facts": self.facts, "machine": machine()}
-        fail_together(partial(self.write, content, self.folder / f"step-{step:09d}"))
+        in_first_process(partial(self.write, content, self.folder / f"step-{step:09d}"))
         self.written = time.monotonic()
         if any_process(asked):
             raise KeyboardInterrupt(f"Stopped after step {step} of {steps}")
 
     def write(self, content: dict[str, Any], target: Path) -> None:
-        """Writes a snapshot in the first process. Raises NoRoom when that fails."""
-        if not processes().is_main_process:
-            return
+        """Writes a snapshot and removes all others. Raises NoRoom when that fails."""
         mend = "make room, or allow writing there"
         with writing(f"a snapshot in {self.folder}", mend), whole_folder(target) as part:
             save(content, part)
