@@ -112,9 +112,10 @@ def write_folder(
         told = f"the weight {name} is not finite as {kind}, so nothing is saved"
         mend = "lower the learning rate, or do without half precision"
         require(weight.isfinite().all(), f"{told}: {mend}.")
-    settings = {"model_type": "bert", "hidden_act": "gelu", "architectures": [architecture]}
+    settings: dict[str, Any] = {"model_type": "bert", "hidden_act": "gelu"}
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
-    settings |= {**asdict(config), "spanbert_tutorial": dict(facts), "dtype": "float32"}
+    settings |= {"architectures": [architecture], **asdict(config)}
+    settings |= {"spanbert_tutorial": dict(facts), "dtype": "float32"}
     texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
     with writing(f"the checkpoint {folder}", "make room"), whole_folder(folder) as made:
         save_file(state, made / "model.safetensors", metadata={"format": "pt"})
