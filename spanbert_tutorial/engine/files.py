@@ -97,13 +97,6 @@ def new_parents(path: Path) -> Iterator[None]:
         raise
 
 
-def check_writable(path: Path) -> None:
-    """Raises OSError if `path` could not be made, for lack of permission or room or because its
-    name is too long. Leaves nothing behind."""
-    with suppress(LookupError), new_parents(path / "inside"):
-        raise LookupError  # whatever is raised here removes what was made
-
-
 def force_to_disk(path: Path) -> None:
     """Forces a file or folder to the disk, so that it survives a power cut."""
     if os.name == "nt" and path.is_dir():

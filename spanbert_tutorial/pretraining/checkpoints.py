@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import check_writable, whole_folder, writing
+from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.errors import InputError, require, shown
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
@@ -63,7 +64,8 @@ def check_output(folder: str | Path) -> Path:
     told = f"the output {folder} exists already: give another --output, or remove it first."
     require(not os.path.lexists(folder) and folder.name != "..", told)
     try:
-        check_writable(folder)
+        with suppress(LookupError), new_parents(folder / "inside"):
+            raise LookupError  # whatever is raised here removes what was made
     except OSError as error:
         wrong = f"the output {folder} cannot be written ({error.strerror})"
         raise InputError(f"{wrong}: give another --output.") from None

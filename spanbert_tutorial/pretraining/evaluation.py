@@ -1,6 +1,7 @@
 """What a model has learned: losses and accuracy on held-out text. Chapter:
 `book/spanbert/pretraining_spanbert`."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
@@ -47,15 +48,13 @@ def evaluate(
     training = model.training
     model.eval()
     device = next(model.parameters()).device
-    totals: dict[str, list[float]] = {}
+    totals: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
     for batch in islice(data.epoch(rng), most):
         batch = {name: value.to(device) for name, value in batch.items()}
         for name, (mean, count) in batch_metrics(model, batch, tables).items():
-            total = totals.setdefault(name, [0.0, 0])
-            total[0] += mean * count
-            total[1] += count
+            totals[name] += mean * count, count
     model.train(training)
-    return {name: total / count for name, (total, count) in totals.items()}
+    return {name: float(total / count) for name, (total, count) in totals.items()}
 
 
 def batch_metrics(
@@ -91,16 +90,13 @@ def held_out_losses(
     """Losses on a small part of the held-out text, always the same gaps, so that they make a curve:
     of the masked language model under each way of choosing (`held_out_token`, …), of an auxiliary
     objective (such as `held_out_sbo`). blocks: as `held_out_data` gives them."""
-    curve: dict[str, float] = {}
-    others: dict[str, float] = {}
+    curve = {}
     for way, data in blocks.items():
-        found = evaluate(model, data, np.random.default_rng(GAPS_SEED), WATCHED_BATCHES)
-        if "mlm" in found:
-            curve[way] = found["mlm"]
         # the last way counts: of SBO, that of whole spans
-        names = [task.loss_name for task in model.tasks]
-        others |= {name: found[name] for name in names if name in found}
-    return {f"held_out_{name}": value for name, value in (curve | others).items()}
+        names = {"mlm": way} | {task.loss_name: task.loss_name for task in model.tasks}
+        found = evaluate(model, data, np.random.default_rng(GAPS_SEED), WATCHED_BATCHES)
+        curve |= {f"held_out_{names[one]}": found[one] for one in names if one in found}
+    return curve
 
 
 def held_out_metrics(
