@@ -60,18 +60,8 @@ class Stream:
 
     def __next__(self) -> dict[str, Tensor]:
         if self.drawn is None:
-            # or the tokenizers in the copy of this process print a warning
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-            loader = DataLoader(
-                Source(self.batches),
-                batch_size=None,  # they are batches already
-                num_workers=int(self.ahead),
-                prefetch_factor=DEPTH if self.ahead else None,
-                pin_memory=torch.cuda.is_available(),
-                worker_init_fn=leave_signals,
-                generator=torch.Generator(),  # or it would draw from that of the dropout
-            )
-            self.drawn = iter(loader)
+            source = Source(self.batches)
+            self.drawn = iter(by_worker(source) if self.ahead else source)
         batch, state = next(self.drawn)
         if isinstance(batch, Exception):
             raise batch
@@ -101,6 +91,21 @@ class Stream:
         """Ends the drawing. The batches go on here where they were taken."""
         self.drawn = None  # whose end is that of its worker
         self.batches.load_state_dict(self.state)
+
+
+def by_worker(source: Source) -> DataLoader:
+    """The same from a process that draws it, and that ends with the iterator."""
+    # said before the process is copied, or the tokenizers in the copy print a warning
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    return DataLoader(
+        source,
+        batch_size=None,  # they are batches already
+        num_workers=1,
+        prefetch_factor=DEPTH,
+        pin_memory=torch.cuda.is_available(),
+        worker_init_fn=leave_signals,
+        generator=torch.Generator(),  # or it would draw from that of the dropout
+    )
 
 
 def leave_signals(number: int) -> None:
