@@ -15,15 +15,10 @@ from spanbert_tutorial.bert.masking import MaskingScheme, TokenMasking
 from spanbert_tutorial.pretraining.baselines import UnigramBaselines, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.model import (
-    PretrainingModel,
-    masked_logits,
-    pretraining_losses,
-)
+from spanbert_tutorial.pretraining.model import PretrainingModel, masked_logits, pretraining_losses
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
-
 
 WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
 GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
@@ -90,7 +85,7 @@ def held_out_losses(
     """Losses on a small part of the held-out text, always the same gaps, so that they make a curve:
     of the masked language model under each way of choosing (`held_out_token`, …), of an auxiliary
     objective (such as `held_out_sbo`). blocks: as `held_out_data` gives them."""
-    curve = {}
+    curve: dict[str, float] = {}
     for way, data in blocks.items():
         # the last way counts: of SBO, that of whole spans
         names = {"mlm": way} | {task.loss_name: task.loss_name for task in model.tasks}
