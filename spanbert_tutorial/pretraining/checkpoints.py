@@ -198,10 +198,12 @@ def vocabulary_file(source: str | Path) -> Path:
     wrong = f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with"
     mend = "(SpanBERT: that of bert-base-cased) by --vocabulary, in Python by tokenizer="
     require(files, f"{wrong} {mend}.")
-    first, *more = (WordPiece.from_file(file).vocabulary for file in files)
-    wrong = f"the tokenizer.json and the vocab.txt of {source} disagree"
-    mend = "remove the one that the model was not trained with"
-    require(all(first[: len(other)] == other for other in more), f"{wrong}: {mend}.")
+    if len(files) == 2:
+        whole, listed = (WordPiece.from_file(file).vocabulary for file in files)
+        wrong = f"the tokenizer.json and the vocab.txt of {source} disagree"
+        wrong += f" ({len(whole):,} and {len(listed):,} tokens)"
+        mend = "remove the one that the model was not trained with"
+        require(whole[: len(listed)] == listed, f"{wrong}: {mend}.")
     return files[0]
 
 
