@@ -147,8 +147,7 @@ def test_a_snapshot_does_not_grow_with_the_run_and_stores_shared_weights_once(tm
     snapshots.save({"model": model.state_dict(), "numbers": {3: torch.ones(0)}}, tmp_path)
     tensors = snapshots.load_file(tmp_path / snapshots.TENSORS)
     assert len(tensors) == len(list(model.parameters())) + 1
-    content = json.loads((tmp_path / snapshots.STATE).read_text())
-    found = snapshots.with_tensors(content, tensors)
+    found = snapshots.read(tmp_path)
     assert list(found["model"]) == list(model.state_dict()) and list(found["numbers"]) == [3]
     with pytest.raises(TypeError, match="a PosixPath|a WindowsPath"):
         snapshots.save({"x": tmp_path}, tmp_path)

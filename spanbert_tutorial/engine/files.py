@@ -25,14 +25,11 @@ def data_path(*parts: str) -> Path:
     """Path of a file or folder under `data/`, e.g. `data_path("almanac", "documents.jsonl.xz")`.
     In a clone, `data/` is next to the package, in an installed wheel inside it. Raises
     FileNotFoundError if neither has it."""
-    folders = [PACKAGE / "data", PACKAGE.parent / "data"]
-    for folder in folders:
-        if folder.joinpath(*parts).exists():
-            return folder.joinpath(*parts)
-    name = "/".join(parts)
-    raise FileNotFoundError(
-        f"{name} is neither in {folders[0]} nor in {folders[1]}: reinstall the package."
-    )
+    places = [Path(folder, "data", *parts) for folder in (PACKAGE, PACKAGE.parent)]
+    for place in places:
+        if place.exists():
+            return place
+    raise FileNotFoundError(f"neither {places[0]} nor {places[1]} is there: reinstall the package.")
 
 
 @contextmanager
@@ -98,16 +95,6 @@ def new_parents(path: Path) -> Iterator[None]:
             with suppress(OSError):
                 folder.rmdir()
         raise
-
-
-def check_writable(path: Path) -> None:
-    """Raises OSError if `path` could not be made, for lack of permission or room or because its
-    name is too long. Leaves nothing behind."""
-    missing = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
-    nearest = missing[-1].parent if missing else path.parent
-    with tempfile.TemporaryDirectory(dir=nearest) as trial:
-        names = [folder.name for folder in reversed(missing)]
-        Path(trial, *names).mkdir(parents=True, exist_ok=True)
 
 
 def force_to_disk(path: Path) -> None:

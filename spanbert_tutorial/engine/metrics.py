@@ -10,7 +10,7 @@ from typing import Any
 
 from spanbert_tutorial.engine.files import writing
 from spanbert_tutorial.engine.hooks import Hook
-from spanbert_tutorial.engine.processes import fail_together, processes
+from spanbert_tutorial.engine.processes import in_first_process
 
 EVERY = 10  # steps averaged in one line
 # about how many lines of a long run also have held-out metrics; a short run has fewer
@@ -38,11 +38,9 @@ class Metrics(Hook):
         step = state.history.done
         if step % EVERY == 0 or step == state.config.steps:
             # on the disk before the snapshot of the same step
-            fail_together(partial(self.write, state, *state.batches.taken()))
+            in_first_process(partial(self.write, state, *state.batches.taken()))
 
     def write(self, state: Any, tokens: int, seconds: float) -> None:
-        if not processes().is_main_process:
-            return
         history, step, steps = state.history, state.history.done, state.config.steps
         means = {name: history.mean(name, (step - 1) % EVERY + 1) for name in history.losses}
         line: dict[str, float] = {"step": step}

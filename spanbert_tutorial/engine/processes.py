@@ -30,13 +30,13 @@ def any_process(answer: bool) -> bool:
     return reduce(torch.tensor(float(answer), device=state.device), "sum").item() > 0
 
 
-def fail_together(work: Callable[[], None]) -> None:
-    """Does `work` and waits until all processes have done theirs. If any of them fails, all raise,
-    so that none waits for a process that has stopped: each its own error, or InputError where only
-    another process failed."""
+def in_first_process(work: Callable[[], None]) -> None:
+    """Does `work` in the first process, for which the others wait. If it fails, all raise, so that
+    none waits for a process that has stopped: the first its own error, the others InputError."""
     error: Exception | None = None
     try:
-        work()
+        if processes().is_main_process:
+            work()
     except Exception as caught:
         error = caught
     if any_process(error is not None):

@@ -24,9 +24,9 @@ from spanbert_tutorial.engine.device import check_weights
 from spanbert_tutorial.engine.files import whole_folder, writing
 from spanbert_tutorial.engine.hooks import Hook, ProgressBar, finishing_the_step
 from spanbert_tutorial.engine.metrics import Metrics
-from spanbert_tutorial.engine.processes import any_process, fail_together, processes
+from spanbert_tutorial.engine.processes import any_process, in_first_process, processes
 from spanbert_tutorial.engine.stream import Stream
-from spanbert_tutorial.errors import InputError, parse_json
+from spanbert_tutorial.errors import InputError, parse_json, require
 
 EVERY = 120.0  # seconds between two snapshots
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -43,16 +43,15 @@ def long_run(
     and its hooks, a progress bar and, with `snapshots`, the file of its metrics next to them.
     Ctrl-C then finishes the step and keeps it. reference, held_out: see `ProgressBar`, `Metrics`.
     """
+    stopping = finishing_the_step() if snapshots else nullcontext(lambda: False)
     bar = ProgressBar(reference)
-    stopping = nullcontext(lambda: False) if snapshots is None else finishing_the_step()
     with closing(Stream(batches)) as stream, closing(bar), stopping as asked_to_stop:
-        if snapshots is None:
-            yield stream, [bar]
-            return
-        snapshots.asked_to_stop = asked_to_stop
-        metrics = Metrics(snapshots.folder.parent / "metrics.jsonl", held_out)
-        snapshots.beside["metrics"] = metrics
-        yield stream, [metrics, snapshots, bar]
+        hooks: list[Hook] = [bar]
+        if snapshots:
+            metrics = Metrics(snapshots.folder.parent / "metrics.jsonl", held_out)
+            snapshots.asked_to_stop, snapshots.metrics = asked_to_stop, metrics
+            hooks = [metrics, snapshots, bar]
+        yield stream, hooks
 
 
 class Snapshots(Hook):
@@ -70,7 +69,7 @@ class Snapshots(Hook):
         self.every = EVERY if every is None else every
         self.written = time.monotonic()
         self.asked_to_stop: Callable[[], bool] = lambda: False
-        self.beside: dict[str, Any] = {}  # hooks that have a state, too
+        self.metrics: Metrics | None = None
 
     def due(self) -> bool:
         """Whether it is time for the next snapshot."""
@@ -79,32 +78,47 @@ class Snapshots(Hook):
     def parts(self, state: Any) -> dict[str, Any]:
         """What a snapshot keeps of a run, by name."""
         names = ("model", "optimizer", "schedule", "batches", "history")
-        scaler = state.optimizer.scaler  # of the loss, in fp16
-        kept = {name: getattr(state, name) for name in names} | self.beside
-        return kept | ({"scaler": scaler} if scaler else {})
+        parts = {name: getattr(state, name) for name in names}
+        # the scaler is that of the loss, in fp16
+        parts |= {"metrics": self.metrics, "scaler": state.optimizer.scaler}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def newest(self) -> Path | None:
         """The last whole snapshot, ignoring what a killed process left half written."""
         return max(self.folder.glob("step-*[0-9]"), default=None)
 
-    def on_start(self, state: Any) -> None:
-        """Restores the run from its newest snapshot, if there is one. Raises InputError for a
-        snapshot of other settings or another text, and for one that cannot be read."""
+    def check(self) -> dict[str, Any]:
+        """The content of the newest snapshot, {} if there is none. Raises InputError for one of
+        other settings or another text, and for one that cannot be read."""
         newest = self.newest()
         if newest is None:
-            return
-        content = self.check()
+            return {}
         with loading(newest):
-            content = with_tensors(content, load_file(newest / TENSORS))
+            content = read(newest)
+            earlier = dict(content["facts"])
+        facts = [(name, earlier.get(name), now) for name, now in self.facts.items()]
+        changes = [f"{name} was {then} and is {now}" for name, then, now in facts if then != now]
+        wrong = f"the run in {self.folder} was started differently ({', '.join(changes)})"
+        require(not changes, f"{wrong}: give the same options, or another --output.")
+        return content
+
+    def on_start(self, state: Any) -> None:
+        """Restores the run from its newest snapshot, if there is one. Raises InputError as `check`
+        does, and where the snapshot does not fit the run."""
+        content = self.check()
+        if not content:
+            return
+        with loading(self.newest()):
             for name, part in self.parts(state).items():
                 part.load_state_dict(content[name])
-            set_random_states(content["random"][processes().process_index])
-        if content["machine"] != machine() and processes().is_main_process:
-            print(
-                "Resuming, but not bit for bit: the earlier part ran with "
-                f"{content['machine']}, this one with {machine()}.",
-                flush=True,
-            )
+            states = content["random"][processes().process_index]
+            torch.set_rng_state(states["processor"])
+            if torch.cuda.is_available():
+                torch.cuda.set_rng_state(states["card"])
+        earlier, now = content["machine"], machine()
+        if earlier != now and processes().is_main_process:
+            told = "Resuming, but not bit for bit: the earlier part ran with"
+            print(f"{told} {earlier}, this one with {now}.", flush=True)
 
     def on_log(self, state: Any) -> None:
         """Writes a snapshot when it is due in one of the processes, and at the end. Raises
@@ -115,18 +129,17 @@ class Snapshots(Hook):
             return
         check_weights(state.model, step)
         content = {name: part.state_dict() for name, part in self.parts(state).items()}
-        content["random"] = gather_object([random_states()])
-        content |= {"facts": self.facts, "machine": machine()}
-        target = self.folder / f"step-{step:09d}"
-        fail_together(partial(self.write, content, target))
+        states = {"processor": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            states["card"] = torch.cuda.get_rng_state()
+        content |= {"random": gather_object([states]), "facts": self.facts, "machine": machine()}
+        in_first_process(partial(self.write, content, self.folder / f"step-{step:09d}"))
         self.written = time.monotonic()
         if any_process(asked):
             raise KeyboardInterrupt(f"Stopped after step {step} of {steps}")
 
     def write(self, content: dict[str, Any], target: Path) -> None:
-        """Writes a snapshot in the first process. Raises NoRoom when that fails."""
-        if not processes().is_main_process:
-            return
+        """Writes a snapshot and removes all others. Raises NoRoom when that fails."""
         mend = "make room, or allow writing there"
         with writing(f"a snapshot in {self.folder}", mend), whole_folder(target) as part:
             save(content, part)
@@ -134,30 +147,9 @@ class Snapshots(Hook):
             if path != target:
                 shutil.rmtree(path, ignore_errors=True)
 
-    def check(self) -> dict[str, Any]:
-        """The JSON of the newest snapshot, {} if there is none. Raises InputError as resuming does,
-        before text or weights are read."""
-        newest = self.newest()
-        if newest is None:
-            return {}
-        with loading(newest):
-            content = parse_json((newest / STATE).read_text(encoding="utf-8"))
-            earlier = dict(content["facts"])
-            if content["sha256"] != checksum(newest / TENSORS):
-                raise ValueError(f"{TENSORS} was changed")
-        changes = [
-            f"{name} was {earlier.get(name)} and is {now}"
-            for name, now in self.facts.items()
-            if name not in earlier or earlier[name] != now
-        ]
-        if changes:
-            wrong = f"the run in {self.folder} was started differently ({', '.join(changes)})"
-            raise InputError(f"{wrong}: give the same options, or another --output.")
-        return content
-
 
 @contextmanager
-def loading(snapshot: Path) -> Iterator[None]:
+def loading(snapshot: Path | None) -> Iterator[None]:
     """Whatever goes wrong inside becomes an InputError: no fresh start."""
     try:
         yield
@@ -170,8 +162,8 @@ def loading(snapshot: Path) -> Iterator[None]:
 
 
 def save(content: dict[str, Any], folder: Path) -> None:
-    """Writes tensors and JSON. A tensor that occurs twice, such as the weights that heads share
-    with the embeddings, is stored once."""
+    """Writes tensors and JSON, in which {"tensor": n} stands for the n-th. A tensor that occurs
+    twice, such as the weights that heads share with the embeddings, is stored once."""
     tensors: dict[object, tuple[int, Tensor]] = {}
 
     def placeholder(value: object) -> dict[str, int]:
@@ -184,36 +176,24 @@ def save(content: dict[str, Any], folder: Path) -> None:
     plain = json.loads(json.dumps(content, default=placeholder))
     copies = {str(n): value.detach().cpu().contiguous() for n, value in tensors.values()}
     save_file(copies, folder / TENSORS)
-    text = json.dumps(plain | {"sha256": checksum(folder / TENSORS)})
-    (folder / STATE).write_text(text, encoding="utf-8")
+    plain["sha256"] = checksum(folder / TENSORS)
+    (folder / STATE).write_text(json.dumps(plain), encoding="utf-8")
 
 
-def with_tensors(content: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """JSON with the tensors in their places. JSON has only strings for names; an optimizer numbers
-    its weights."""
-    if isinstance(content, dict):
-        if content.keys() == {"tensor"}:
-            return tensors[str(content["tensor"])]
-        return {
-            int(name) if name.isdecimal() else name: with_tensors(value, tensors)
-            for name, value in content.items()
-        }
-    if isinstance(content, list):
-        return [with_tensors(value, tensors) for value in content]
+def read(folder: Path) -> dict[str, Any]:
+    """What `save` wrote. Raises many kinds of errors where it is damaged."""
+    tensors = load_file(folder / TENSORS)
+
+    def placed(entry: dict[str, Any]) -> Any:
+        if entry.keys() == {"tensor"}:
+            return tensors[str(entry["tensor"])]
+        # JSON has only strings for names; an optimizer numbers its weights
+        return {int(k) if k.isdecimal() else k: value for k, value in entry.items()}
+
+    content = parse_json((folder / STATE).read_text(encoding="utf-8"), object_hook=placed)
+    if content["sha256"] != checksum(folder / TENSORS):
+        raise ValueError(f"{TENSORS} was changed")
     return content
-
-
-def random_states() -> dict[str, Tensor]:
-    """The states of torch's random generators in this process, for the CPU and for its card."""
-    states = {"processor": torch.get_rng_state()}
-    return states | ({"card": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
-
-
-def set_random_states(states: Mapping[str, Tensor]) -> None:
-    """Restores `random_states`."""
-    torch.set_rng_state(states["processor"])
-    if torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["card"])
 
 
 def checksum(path: Path) -> str:

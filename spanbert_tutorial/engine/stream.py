@@ -47,9 +47,8 @@ class Stream:
 
     def __init__(self, batches: Any, ahead: bool | None = None):
         self.batches = batches
-        on_card = processes().device.type != "cpu"
         can = "fork" in multiprocessing.get_all_start_methods()
-        self.ahead = on_card and can if ahead is None else ahead
+        self.ahead = can and processes().device.type != "cpu" if ahead is None else ahead
         self.drawn: Iterator[Any] | None = None
         self.state: Any = batches.state_dict()
         self.before: tuple[Any, float] = (0, 0.0)  # tokens, seconds of earlier parts of the run
@@ -61,7 +60,8 @@ class Stream:
 
     def __next__(self) -> dict[str, Tensor]:
         if self.drawn is None:
-            self.drawn = drawn(self.batches, self.ahead)
+            source = Source(self.batches)
+            self.drawn = iter(by_worker(source) if self.ahead else source)
         batch, state = next(self.drawn)
         if isinstance(batch, Exception):
             raise batch
@@ -93,24 +93,18 @@ class Stream:
         self.batches.load_state_dict(self.state)
 
 
-def drawn(batches: Any, ahead: bool) -> Iterator[tuple[Any, Any]]:
-    """The batches with their states, if wanted from a process that draws them and ends with this
-    iterator."""
-    source = Source(batches)
-    if not ahead:
-        return iter(source)
+def by_worker(source: Source) -> DataLoader:
+    """The same from a process that draws it, and that ends with the iterator."""
     # said before the process is copied, or the tokenizers in the copy print a warning
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    return iter(
-        DataLoader(
-            source,
-            batch_size=None,  # they are batches already
-            num_workers=1,
-            prefetch_factor=DEPTH,
-            pin_memory=torch.cuda.is_available(),
-            worker_init_fn=leave_signals,
-            generator=torch.Generator(),  # or it would draw from that of the dropout
-        )
+    return DataLoader(
+        source,
+        batch_size=None,  # they are batches already
+        num_workers=1,
+        prefetch_factor=DEPTH,
+        pin_memory=torch.cuda.is_available(),
+        worker_init_fn=leave_signals,
+        generator=torch.Generator(),  # or it would draw from that of the dropout
     )
 
 

@@ -19,8 +19,12 @@ from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
+INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
 
-def slice_and_pad(ids: np.ndarray, ranges: np.ndarray, pad_id: int) -> tuple[np.ndarray, np.ndarray]:
+
+def slice_and_pad(
+    ids: np.ndarray, ranges: np.ndarray, pad_id: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The ranges int [B,2] of a corpus's ids, padded on the right: int64 [B,n], and their lengths
     [B]."""
     lengths = ranges[:, 1] - ranges[:, 0]
@@ -28,6 +32,48 @@ def slice_and_pad(ids: np.ndarray, ranges: np.ndarray, pad_id: int) -> tuple[np.
     for row, (start, end) in enumerate(ranges):
         padded[row, : end - start] = ids[start:end]
     return padded, lengths
+
+
+def mask_blocks(
+    corpus: EncodedCorpus,
+    ranges: np.ndarray,
+    wordpiece: WordPiece,
+    objective: Objective,
+    rng: np.random.Generator,
+) -> MaskedBlocks:
+    """Blocks of a corpus: what is masked, what the model sees.
+
+    ranges: int [B,2], from where to where each goes."""
+    ids, lengths = slice_and_pad(corpus.ids, ranges, wordpiece.pad_id)
+    starts = wordpiece.word_starts(ids)
+    spans = labeled_spans(corpus, ranges)
+    blocks = Blocks(starts, lengths, ids, spans)
+    masked = objective.masking.select_blocks(blocks, rng)
+    if objective.probs is None:
+        visible = np.where(masked, wordpiece.mask_id, ids)
+    else:
+        visible = corrupt(
+            ids,
+            masked,
+            rng,
+            mask_id=wordpiece.mask_id,
+            random_ids=corpus.ids,  # as frequent as in the text
+            unit=objective.unit,
+            probs=objective.probs,
+        )
+    return MaskedBlocks(ids, visible, masked, lengths)
+
+
+def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
+    """The labeled spans inside the ranges [B, 2], int [k, 4]: (row, first, last, kind), counted
+    from the range's start."""
+    found = [np.empty((0, 4), dtype=np.int64)]
+    for row, (start, stop) in enumerate(ranges if len(corpus.labeled) else ()):
+        begin, end = np.searchsorted(corpus.labeled[:, 0], (start, stop))
+        spans = corpus.labeled[begin:end] - [start, start + 1, 0]
+        inside = spans[:, 1] < stop - start
+        found.append(np.insert(spans[inside], 0, row, axis=1))
+    return np.concatenate(found)
 
 
 @dataclass
@@ -65,16 +111,15 @@ class PretrainingData:
     def __len__(self) -> int:
         return len(self.segments[0])
 
-    def epoch(self, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
-        """Every block once, in random order; the last batch may be smaller."""
-        order = rng.permutation(len(self))
-        for start in range(0, len(self), self.batch_size):
-            yield self.batch(order[start : start + self.batch_size], rng)
-
     def lengths(self) -> np.ndarray:
         """Tokens of each block, with [CLS] and [SEP], int [blocks]."""
         sizes = [np.diff(ranges, axis=1)[:, 0] + 1 for ranges in self.segments]
         return np.sum(sizes, axis=0) + 1
+
+    def epoch(self, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
+        """Every block once, in random order; the last batch may be smaller."""
+        for rows in in_parts(rng.permutation(len(self)), self.batch_size):
+            yield self.batch(rows, rng)
 
     def batches(self, rng: np.random.Generator) -> "Batches":
         return Batches(self, rng)
@@ -104,12 +149,12 @@ class PretrainingData:
         counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
         counts["masked_count"] = len(batch["masked_positions"])
         targets = target_columns(batch)
-        flat = {"masked_positions", *(column for names in targets.values() for column in names)}
+        flat = {"masked_positions"}.union(*targets.values())
         part = {name: rows[process::processes] for name, rows in batch.items() if name not in flat}
         if not len(part["input_ids"]):
-            part = {name: batch[name][:1] for name in part}
-            labels = {name: rows for name, rows in part.items() if name not in INPUTS}
-            part |= {name: torch.full_like(rows, NO_TARGET) for name, rows in labels.items()}
+            part = {name: batch[name][:1].clone() for name in part}
+            for name in part.keys() - INPUTS:
+                part[name].fill_(NO_TARGET)
         for kind, names in targets.items():
             own = batch[f"{kind}_batch"] % processes == process
             part |= {name: batch[name][own] for name in names}
@@ -118,47 +163,14 @@ class PretrainingData:
         return part | {k: torch.tensor(max(n, 1) / processes) for k, n in counts.items()}
 
 
-def mask_blocks(
-    corpus: EncodedCorpus,
-    ranges: np.ndarray,
-    wordpiece: WordPiece,
-    objective: Objective,
-    rng: np.random.Generator,
-) -> MaskedBlocks:
-    """Blocks of a corpus: what is masked, what the model sees.
-
-    ranges: int [B,2], from where to where each goes."""
-    ids, lengths = slice_and_pad(corpus.ids, ranges, wordpiece.pad_id)
-    starts = wordpiece.word_starts(ids)
-    spans = labeled_spans(corpus, ranges)
-    blocks = Blocks(starts, lengths, ids, spans)
-    masked = objective.masking.select_blocks(blocks, rng)
-    if objective.probs is None:
-        visible = np.where(masked, wordpiece.mask_id, ids)
-    else:
-        visible = corrupt(
-            ids,
-            masked,
-            rng,
-            mask_id=wordpiece.mask_id,
-            random_ids=corpus.ids,  # as frequent as in the text
-            unit=objective.unit,
-            probs=objective.probs,
-        )
-    return MaskedBlocks(ids, visible, masked, lengths)
-
-
-def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
-    """The labeled spans that lie inside the ranges [B, 2], int [k, 4]: (row, first, last, kind),
-    counted from the range's start."""
-    found = [np.empty((0, 4), dtype=np.int64)]
-    for row, (start, stop) in enumerate(ranges if len(corpus.labeled) else ()):
-        spans = corpus.labeled[slice(*np.searchsorted(corpus.labeled[:, 0], (start, stop)))]
-        first, end, kind = spans[spans[:, 1] <= stop].T
-        found.append(
-            np.stack([np.full(len(kind), row), first - start, end - 1 - start, kind], axis=1)
-        )
-    return np.concatenate(found)
+def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
+    """By the name of an auxiliary objective its columns with one row a target: `NAME_…`, where
+    there is a `NAME_batch`."""
+    names = [name.removesuffix("_batch") for name in batch if name.endswith("_batch")]
+    return {
+        name: [key for key in batch if key.startswith(f"{name}_") and key != f"{name}_count"]
+        for name in names
+    }
 
 
 class Batches:
@@ -172,26 +184,21 @@ class Batches:
     def __init__(self, data: Any, rng: np.random.Generator):
         self.data = data
         self.rng = rng
-        # what is done to a batch at the end
-        self.ready: Callable[[dict], dict] | None = None
-        state = processes()
-        self.process = state.process_index
-        self.processes = state.num_processes
-        require(
-            data.batch_size % self.processes == 0,
-            f"{self.processes} processes do not divide a --batch-size of {data.batch_size}: change it.",
-        )
+        self.ready: Callable[[dict], dict] | None = None  # what is done to a batch at the end
+        several = processes().num_processes
+        told = f"{several} processes do not divide a --batch-size of {data.batch_size}: change it."
+        require(data.batch_size % several == 0, told)
         self.new_epoch()
 
     def new_epoch(self) -> None:
+        data = self.data
         self.before_epoch = self.rng.bit_generator.state  # enough to draw the same order again
-        order = self.rng.permutation(len(self.data))
-        size = self.data.batch_size
-        if self.data.by_length:
-            lengths, most = self.data.lengths(), self.data.max_length
-            self.order = grouped_by_length(order, lengths, size, most, self.rng)
+        order = self.rng.permutation(len(data))
+        if data.by_length:
+            sizes = data.batch_size, data.max_length
+            self.order = grouped_by_length(order, data.lengths(), *sizes, self.rng)
         else:
-            self.order = [order[start : start + size] for start in range(0, len(order), size)]
+            self.order = in_parts(order, data.batch_size)
         self.at = 0
 
     def __iter__(self) -> "Batches":
@@ -202,8 +209,8 @@ class Batches:
             self.new_epoch()
         batch = self.data.batch(self.order[self.at], self.rng)
         self.at += 1
-        if self.processes > 1:
-            batch = self.data.share(batch, self.process, self.processes)
+        if (state := processes()).num_processes > 1:
+            batch = self.data.share(batch, state.process_index, state.num_processes)
         return batch if self.ready is None else self.ready(batch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -217,6 +224,29 @@ class Batches:
         self.at = state["at"]
 
 
+def in_parts(order: np.ndarray, size: int) -> list[np.ndarray]:
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def grouped_by_length(
+    order: np.ndarray, lengths: np.ndarray, size: int, max_length: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Batches of about `size` × `max_length` tokens, each of blocks that are about equally long, in
+    random order.
+
+    order: the blocks as drawn, int [blocks], sorted only among the next 64 batches; lengths: of all
+    blocks in tokens.
+    """
+    batches = []
+    for drawn in in_parts(order, 64 * size):
+        drawn = drawn[np.argsort(lengths[drawn], kind="stable")]
+        before = np.cumsum(lengths[drawn]) - lengths[drawn]  # tokens before each block
+        number = before // (size * max_length)  # of the block's batch
+        parts = np.split(drawn, np.flatnonzero(np.diff(number)) + 1)
+        batches += [parts[i] for i in rng.permutation(len(parts))]
+    return batches
+
+
 class Interleaved:
     """Batches of several objectives in turn, without end: the next is of the one that is furthest
     behind its weight (the first of equal ones). It knows its place, as `Batches` does; each part
@@ -228,8 +258,8 @@ class Interleaved:
         weights: Mapping[str, float],
         rng: np.random.Generator,
     ):
-        own = rng.spawn(len(parts))
-        self.parts = {name: Batches(parts[name], rng) for name, rng in zip(parts, own, strict=True)}
+        own = zip(parts.items(), rng.spawn(len(parts)), strict=True)
+        self.parts = {name: Batches(data, rng) for (name, data), rng in own}
         self.weights = weights
         self.taken = dict.fromkeys(parts, 0)
         self.last = ""
@@ -243,46 +273,10 @@ class Interleaved:
         return next(self.parts[self.last])
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "taken": dict(self.taken),
-            "parts": {name: part.state_dict() for name, part in self.parts.items()},
-        }
+        parts = {name: part.state_dict() for name, part in self.parts.items()}
+        return {"taken": dict(self.taken), "parts": parts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.taken = dict(state["taken"])
         for name, part in self.parts.items():
             part.load_state_dict(state["parts"][name])
-
-
-def grouped_by_length(
-    order: np.ndarray, lengths: np.ndarray, size: int, max_length: int, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Batches of about `size` × `max_length` tokens, each of blocks that are about equally long, in
-    random order.
-
-    order: the blocks as drawn, int [blocks], sorted only among the next 64 batches; lengths: of all
-    blocks in tokens.
-    """
-    batches = []
-    window = 64 * size
-    for start in range(0, len(order), window):
-        drawn = order[start : start + window]
-        drawn = drawn[np.argsort(lengths[drawn], kind="stable")]
-        before = np.cumsum(lengths[drawn]) - lengths[drawn]  # tokens before each block
-        number = before // (size * max_length)  # of the block's batch
-        parts = np.split(drawn, np.flatnonzero(np.diff(number)) + 1)
-        batches += [parts[i] for i in rng.permutation(len(parts))]
-    return batches
-
-
-INPUTS = ("input_ids", "token_type_ids", "attention_mask")
-
-
-def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
-    """By the name of an auxiliary objective its columns with one row a target: `NAME_…`, where
-    there is a `NAME_batch`."""
-    names = [name.removesuffix("_batch") for name in batch if name.endswith("_batch")]
-    return {
-        name: [key for key in batch if key.startswith(f"{name}_") and key != f"{name}_count"]
-        for name in names
-    }

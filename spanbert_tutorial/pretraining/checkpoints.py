@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import check_writable, whole_folder, writing
+from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.errors import InputError, require, shown
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
@@ -36,45 +37,38 @@ MASKED_LANGUAGE_MODEL = (
 TIED = "embedding_weight"
 
 
-def head_names(model: PretrainingModel) -> list[tuple[str, str]]:
-    """What the weights of its heads begin with, (here, in a checkpoint)."""
-    return [*MASKED_LANGUAGE_MODEL, *(pair for task in model.tasks for pair in task.weight_names)]
-
-
-def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[str, Tensor]:
-    """The weights, those whose names begin with the first of a pair with the second instead."""
-
-    def renamed(name: str) -> str:
-        fitting = (new + name.removeprefix(old) for old, new in pairs if name.startswith(old))
-        return next(fitting, name)
-
-    return {renamed(name): weight for name, weight in state.items()}
+def head_names(model: PretrainingModel) -> dict[str, str]:
+    """The weights of its heads: name here → name in a checkpoint."""
+    pairs = [*MASKED_LANGUAGE_MODEL, *(pair for task in model.tasks for pair in task.weight_names)]
+    own = [name for name in model.state_dict() if not name.endswith(TIED)]
+    return {
+        name: there + name.removeprefix(here)
+        for here, there in pairs
+        for name in own
+        if name.startswith(here)
+    }
 
 
 def model_state(model: PretrainingModel) -> dict[str, Tensor]:
     """All weights of a model under transformers' names."""
-    heads = {
-        name: weight
-        for name, weight in model.state_dict().items()
-        if not name.startswith("encoder.") and not name.endswith(TIED)
-    }
+    state = model.state_dict()
     encoder = to_huggingface_names(model.encoder.state_dict(), prefix="bert.")
-    return encoder | rename(heads, head_names(model))
+    return encoder | {there: state[here] for here, there in head_names(model).items()}
 
 
 def check_output(folder: str | Path) -> Path:
     """The place to write to, before hours of work. Raises InputError if it exists already or cannot
-    be made; makes nothing."""
+    be made; leaves nothing behind."""
     require(str(folder).strip(), "the output has no name: give one by --output.")
     folder = Path(folder)
     told = f"the output {folder} exists already: give another --output, or remove it first."
     require(not os.path.lexists(folder) and folder.name != "..", told)
     try:
-        check_writable(folder)
+        with suppress(LookupError), new_parents(folder / "inside"):
+            raise LookupError  # whatever is raised here removes what was made
     except OSError as error:
-        raise InputError(
-            f"the output {folder} cannot be written ({error.strerror}): give another --output."
-        ) from None
+        wrong = f"the output {folder} cannot be written ({error.strerror})"
+        raise InputError(f"{wrong}: give another --output.") from None
     return folder
 
 
@@ -94,11 +88,8 @@ def save_checkpoint(
     """
     named = {task.name for task in objective_or_mixture(objective).tasks}
     heads = {task.name for task in model.tasks}
-    require(
-        named == heads,
-        f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}: name their objective, not "
-        f"{objective}.",
-    )
+    told = f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}"
+    require(named == heads, f"{told}: name their objective, not {objective}.")
     config, facts, state = model.encoder.config, {"objective": objective}, model_state(model)
     write_folder(folder, config, "BertForMaskedLM", facts, state, wordpiece, texts, half)
 
@@ -120,15 +111,13 @@ def write_folder(
     kind = torch.float16 if half else torch.float32
     state = {name: weight.to("cpu", kind).contiguous() for name, weight in state.items()}
     for name, weight in state.items():
-        require(
-            weight.isfinite().all(),
-            f"the weight {name} is no finite {'float16' if half else 'float32'}, so nothing is saved: "
-            "lower the learning rate, or do without half precision.",
-        )
+        told = f"the weight {name} is not finite as {kind}, so nothing is saved"
+        mend = "lower the learning rate, or do without half precision"
+        require(weight.isfinite().all(), f"{told}: {mend}.")
     settings: dict[str, Any] = {"model_type": "bert", "hidden_act": "gelu"}
-    settings["architectures"] = [architecture]
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
-    settings |= {**asdict(config), "spanbert_tutorial": dict(facts), "dtype": "float32"}
+    settings |= {"architectures": [architecture], **asdict(config)}
+    settings |= {"spanbert_tutorial": dict(facts), "dtype": "float32"}
     texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
     with writing(f"the checkpoint {folder}", "make room"), whole_folder(folder) as made:
         save_file(state, made / "model.safetensors", metadata={"format": "pt"})
@@ -150,13 +139,12 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     missing, surplus or of another shape than the config asks for.
     """
     objective = read_facts(folder).get("objective")
-    require(
-        objective,
-        f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.",
-    )
+    told = f"{folder} has no heads of this project"
+    require(objective, f"{told}: open it with BertEncoder.from_huggingface instead.")
     encoder, others, *_ = BertEncoder.read(folder)
     model = PretrainingModel(encoder.config, objective_or_mixture(str(objective)), encoder)
-    load_head(model, heads_of(model, others), folder)
+    here = {there: here for here, there in head_names(model).items()}
+    load_head(model, {here.get(name, name): w for name, w in others.items()}, folder)
     wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
     vocab_size = encoder.config.vocab_size
     told = f"{folder} has {len(wordpiece):,} tokens, its config.json {vocab_size:,}: copy it again."
@@ -177,11 +165,6 @@ def load_head(model: nn.Module, head: Mapping[str, Tensor], source: str | Path) 
     require(not wrong, f"the head of {source} does not fit ({wrong}): copy the checkpoint again.")
 
 
-def heads_of(model: PretrainingModel, others: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What a checkpoint has beside the encoder, under the names of the model's heads."""
-    return rename(others, [(there, here) for here, there in head_names(model)])
-
-
 def continue_from(
     source: str | Path, objective: str, seed: int = 0
 ) -> tuple[PretrainingModel, list[str]]:
@@ -196,15 +179,14 @@ def continue_from(
         torch.manual_seed(seed)  # for the heads that start anew
         model = PretrainingModel(encoder.config, objective_or_mixture(objective))
     model.encoder.load_state_dict(encoder.state_dict())
-    own = model.state_dict()
-    heads = heads_of(model, others).items()
-    there = {name: w for name, w in heads if name in own and w.shape == own[name].shape}
-    model.load_state_dict(there, strict=False)
+    own, names = model.state_dict(), head_names(model)
+    known = {here: others[there] for here, there in names.items() if there in others}
+    known = {name: weight for name, weight in known.items() if weight.shape == own[name].shape}
+    model.load_state_dict(known, strict=False)
     # to go on without; the config, which is written out, still says what the source says
     set_dropout(model, 0.0)
-    lacking = [name for name in own if name not in there and not name.endswith(TIED)]
-    names = ["masked_language_model", *(task.name for task in model.tasks)]
-    return model, [name for name in names if any(w.startswith(f"{name}.") for w in lacking)]
+    new = {name.split(".")[0] for name in names if name not in known}
+    return model, [name for name, _ in model.named_children() if name in new]
 
 
 def vocabulary_file(source: str | Path) -> Path:
@@ -213,18 +195,15 @@ def vocabulary_file(source: str | Path) -> Path:
     folder = checkpoint_folder(source, weights=False)
     files = [folder / name for name in ("tokenizer.json", "vocab.txt")]
     files = [file for file in files if file.is_file()]
-    require(
-        files,
-        f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with "
-        "(SpanBERT: that of bert-base-cased) by --vocabulary, in Python by tokenizer=.",
-    )
+    wrong = f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with"
+    mend = "(SpanBERT: that of bert-base-cased) by --vocabulary, in Python by tokenizer="
+    require(files, f"{wrong} {mend}.")
     if len(files) == 2:
         whole, listed = (WordPiece.from_file(file).vocabulary for file in files)
-        require(
-            whole[: len(listed)] == listed,
-            f"the tokenizer.json and the vocab.txt of {source} disagree ({len(whole):,} and "
-            f"{len(listed):,} tokens): remove the one that the model was not trained with.",
-        )
+        wrong = f"the tokenizer.json and the vocab.txt of {source} disagree"
+        wrong += f" ({len(whole):,} and {len(listed):,} tokens)"
+        mend = "remove the one that the model was not trained with"
+        require(whole[: len(listed)] == listed, f"{wrong}: {mend}.")
     return files[0]
 
 

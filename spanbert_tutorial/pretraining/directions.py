@@ -5,7 +5,7 @@ Language models whose attention mask is a setting, and queries beside
 words. Sources: BERT §3.1; XLNet §2.3 (two-stream attention).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     initialize,
 )
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import (
@@ -134,28 +133,21 @@ def train_language_model(
 def text_batches(
     text: EncodedText, rng: np.random.Generator, held_out: bool = False
 ) -> Iterator[dict[str, Tensor]]:
-    """Batches of 16 blocks of at most 32 tokens, without end, each
-    block once a round, as `padded_batch` has them."""
+    """Batches of 16 blocks, without end, each block once a round, with
+    [CLS] and [SEP] at most 32 tokens: input_ids [B,n], attention_mask
+    bool [B,n]."""
     corpus = text.held_out if held_out else text.train
     tokens = text.wordpiece
     blocks = single_sequence_blocks(corpus, tokens.starts, 30).ranges
     while True:
         order = rng.permutation(len(blocks))
         for start in range(0, len(order), 16):
-            rows = blocks[order[start : start + 16]]
-            yield padded_batch(
-                [corpus.ids[a:b] for a, b in rows], tokens
+            ranges = blocks[order[start : start + 16]]
+            rows = [corpus.ids[first:end] for first, end in ranges]
+            ids, real = map(
+                torch.from_numpy, with_specials(rows, tokens)
             )
-
-
-def padded_batch(
-    rows: Iterable[np.ndarray], tokens: WordPiece
-) -> dict[str, Tensor]:
-    """Rows of ids as one batch, with [CLS] and [SEP]: input_ids [B,n],
-    attention_mask bool [B,n]."""
-    names = ("input_ids", "attention_mask")
-    arrays = map(torch.from_numpy, with_specials(list(rows), tokens))
-    return dict(zip(names, arrays, strict=True))
+            yield {"input_ids": ids, "attention_mask": real}
 
 
 def scored_tokens(
@@ -179,8 +171,8 @@ def twin_mask(content: Tensor, query: Tensor) -> Tensor:
 
     content: which words a word may attend to; query: which words a
     query may attend to (both bool [n,n])."""
-    nobody = torch.zeros_like(torch.cat([content, query]))
-    return torch.cat([torch.cat([content, query]), nobody], dim=1)
+    words = torch.cat([content, query])
+    return torch.cat([words, torch.zeros_like(words)], dim=1)
 
 
 def twin_states(

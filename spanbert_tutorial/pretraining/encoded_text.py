@@ -4,7 +4,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from spanbert_tutorial.text.sentences import Document, split_sentences
 
 # of the documents of a user's corpus, one in fifty is kept for measuring, if nobody asks otherwise
 HELD_OUT_EVERY = 50
+PARTS = ("train", "held_out")
 VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
 
 
@@ -35,9 +36,10 @@ class EncodedText:
         """Entropy in nats of the frequencies of the training text's tokens: the loss of a model
         that knows these and nothing else."""
         ids, V = self.train.ids, len(self.wordpiece)
-        counts = np.zeros(V, dtype=np.int64)
-        for start in range(0, len(ids), 2**24):  # in parts: bincount makes eight bytes of each id
-            counts += np.bincount(ids[start : start + 2**24], minlength=V)
+        # in parts: bincount makes eight bytes of each id
+        starts = range(0, len(ids), 2**24)
+        counted = [np.bincount(ids[start : start + 2**24], minlength=V) for start in starts]
+        counts = np.sum(counted, axis=0)
         p = counts[counts > 0] / len(ids)
         return float(-(p * np.log(p)).sum())
 
@@ -76,26 +78,22 @@ def open_text(
     if vocabulary is not None:
         wordpiece = read_vocabulary(vocabulary)
     else:
-        sentences = (one for document in parts(source, False, leave_out, every) for one in document)
-        wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
-    train, kept = Path(folder, "train"), Path(folder, "held_out")
-    encode, size = wordpiece.encode_many, len(wordpiece)
+        sentences = chain.from_iterable(parts(source, False, leave_out, every))
+        wordpiece = WordPiece.train(islice(sentences, VOCABULARY_SENTENCES), vocab_size)
     try:
-        text = EncodedText(
-            encode_corpus(parts(source, False, leave_out, every), encode, size, train),
-            encode_corpus(parts(source, True, leave_out, every), encode, size, kept),
-            wordpiece,
-        )
+        for held_out, name in enumerate(PARTS):
+            some = parts(source, bool(held_out), leave_out, every)
+            encode_corpus(some, wordpiece.encode_many, len(wordpiece), Path(folder, name))
     except InputError as error:
         hint = f" A corpus needs at least {every} documents: one in {every} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
     wordpiece.save(folder)  # last: the sign that the text is whole
-    return text
+    return reopen_text(folder)
 
 
 def reopen_text(folder: str | Path) -> EncodedText:
     """The text that `open_text` encoded into `folder`, without the files that it came from."""
     file = Path(folder, "tokenizer.json")
     require(file.is_file(), f"{folder} is no whole text: remove {Path(folder).parent}, start anew.")
-    train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in ("train", "held_out"))
+    train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in PARTS)
     return EncodedText(train, held_out, WordPiece.from_file(file))

@@ -1,6 +1,7 @@
 """What a model has learned: losses and accuracy on held-out text. Chapter:
 `book/spanbert/pretraining_spanbert`."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
@@ -10,18 +11,17 @@ import torch
 from torch import Tensor
 
 from spanbert_tutorial.bert.inputs import masked_labels, masked_positions
-from spanbert_tutorial.bert.masking import TokenMasking
+from spanbert_tutorial.bert.masking import MaskingScheme, TokenMasking
 from spanbert_tutorial.pretraining.baselines import UnigramBaselines, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.model import (
-    PretrainingModel,
-    masked_logits,
-    pretraining_losses,
-)
+from spanbert_tutorial.pretraining.model import PretrainingModel, masked_logits, pretraining_losses
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
+
+WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
+GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
 
 
 @torch.no_grad()
@@ -43,16 +43,13 @@ def evaluate(
     training = model.training
     model.eval()
     device = next(model.parameters()).device
-    found: dict[str, list[tuple[float, int]]] = {}
+    totals: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
     for batch in islice(data.epoch(rng), most):
         batch = {name: value.to(device) for name, value in batch.items()}
         for name, (mean, count) in batch_metrics(model, batch, tables).items():
-            found.setdefault(name, []).append((mean, count))
+            totals[name] += mean * count, count
     model.train(training)
-    return {
-        name: sum(mean * count for mean, count in means) / sum(count for _, count in means)
-        for name, means in found.items()
-    }
+    return {name: float(total / count) for name, (total, count) in totals.items()}
 
 
 def batch_metrics(
@@ -82,25 +79,19 @@ def masked_tokens(batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
     return positions.cpu().numpy(), masked_labels(batch).cpu().numpy()
 
 
-WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
-GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
-
-
 def held_out_losses(
     model: PretrainingModel, blocks: Mapping[str, PretrainingData]
 ) -> dict[str, float]:
     """Losses on a small part of the held-out text, always the same gaps, so that they make a curve:
     of the masked language model under each way of choosing (`held_out_token`, …), of an auxiliary
     objective (such as `held_out_sbo`). blocks: as `held_out_data` gives them."""
-    metrics = {
-        way: evaluate(model, data, np.random.default_rng(GAPS_SEED), WATCHED_BATCHES)
-        for way, data in blocks.items()
-    }
-    names = [task.loss_name for task in model.tasks]
-    curve = {way: values["mlm"] for way, values in metrics.items() if "mlm" in values}
-    for values in metrics.values():  # the last way counts: of SBO, that of whole spans
-        curve |= {name: values[name] for name in names if name in values}
-    return {f"held_out_{name}": value for name, value in curve.items()}
+    curve: dict[str, float] = {}
+    for way, data in blocks.items():
+        # the last way counts: of SBO, that of whole spans
+        names = {"mlm": way} | {task.loss_name: task.loss_name for task in model.tasks}
+        found = evaluate(model, data, np.random.default_rng(GAPS_SEED), WATCHED_BATCHES)
+        curve |= {f"held_out_{names[one]}": found[one] for one in names if one in found}
+    return curve
 
 
 def held_out_metrics(
@@ -124,43 +115,33 @@ def held_out_metrics(
     return results
 
 
+def baseline_losses(
+    run: Run, text: EncodedText, most: int | None = None
+) -> dict[str, dict[str, float]]:
+    """What the two tables without context reach on the tokens that `held_out_metrics` scores, and
+    how many tokens these are (`tokens`). No model is needed."""
+    results = {}
+    for name, data in held_out_data(run, text).items():
+        batches = islice(data.epoch(np.random.default_rng(GAPS_SEED)), most)
+        positions, ids = map(np.concatenate, zip(*map(masked_tokens, batches), strict=True))
+        tables = unigram_baselines(replace(data, corpus=text.train))
+        results[name] = tables.losses(positions, ids) | {"tokens": len(ids)}
+    return results
+
+
 def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
     """The held-out blocks under each way of choosing, every chosen token replaced by [MASK]; of a
     mixture also under the ways of its parts that are neither of the two."""
     objective = objective_or_mixture(run.objective)
     unpaired = tuple(task for task in objective.tasks if not task.paired)
-    ways = {
-        "token": Objective(TokenMasking(), "token", unpaired),
-        "span": Objective(SpanMasking(), "span", unpaired),
-    }
-    known = [way.masking for way in ways.values()]
-    if isinstance(objective, Mixture):
-        ways |= {
-            name: replace(part, tasks=unpaired)
-            for name, part in objective.parts.items()
-            if part.masking not in known
-        }
+    ways: dict[str, MaskingScheme] = {"token": TokenMasking(), "span": SpanMasking()}
+    parts = objective.parts if isinstance(objective, Mixture) else {}
+    ways |= {n: part.masking for n, part in parts.items() if part.masking not in ways.values()}
+    objectives = {name: Objective(masking, "token", unpaired) for name, masking in ways.items()}
     if unpaired != objective.tasks:
-        ways["pairs"] = Objective(TokenMasking(), "token", objective.tasks)
+        objectives["pairs"] = Objective(TokenMasking(), "token", objective.tasks)
+    shape = run.max_length, run.batch_size
     return {
-        name: PretrainingData(
-            text.held_out, text.wordpiece, way.mask_only, run.max_length, run.batch_size
-        )
-        for name, way in ways.items()
+        name: PretrainingData(text.held_out, text.wordpiece, way.mask_only, *shape)
+        for name, way in objectives.items()
     }
-
-
-def baseline_losses(
-    run: Run, text: EncodedText, most: int | None = None
-) -> dict[str, dict[str, float]]:
-    """What the two tables without context reach on the tokens that `held_out` scores, for both ways
-    of choosing, and how many tokens these are (`tokens`). No model is needed."""
-    results = {}
-    for name, data in held_out_data(run, text).items():
-        batches = list(islice(data.epoch(np.random.default_rng(GAPS_SEED)), most))
-        positions, ids = map(np.concatenate, zip(*map(masked_tokens, batches), strict=True))
-        results[name] = {
-            **unigram_baselines(replace(data, corpus=text.train)).losses(positions, ids),
-            "tokens": len(ids),
-        }
-    return results

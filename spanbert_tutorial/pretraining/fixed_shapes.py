@@ -45,37 +45,32 @@ def padded(batch: dict[str, Tensor], length: int, targets: int) -> dict[str, Ten
     targets of each auxiliary objective, with the numbers of real ones, `masked_count` and
     `NAME_count`, beside them."""
     rows, n = batch["input_ids"].shape
-    positions = batch["masked_positions"]
     fixed = dict(batch)
-    for name in INPUTS:
-        fixed[name] = F.pad(batch[name], (0, length - n))
-    fixed["labels"] = F.pad(batch["labels"], (0, length - n), value=NO_TARGET)
+    for name in (*INPUTS, "labels"):
+        value = NO_TARGET if name == "labels" else 0
+        fixed[name] = F.pad(batch[name], (0, length - n), value=value)
+    positions = batch["masked_positions"] // n * length + batch["masked_positions"] % n
     # what is added reads [CLS] of all rows in turn: one row alone would gather all their gradients
-    room = fitting(rows * targets, len(positions))
-    there = positions // n * length + positions % n
-    added = torch.arange(room - len(positions)) % rows
-    fixed["masked_positions"] = torch.cat([there, added * length])
+    added = added_rows(rows, targets, len(positions))
+    fixed["masked_positions"] = torch.cat([positions, added * length])
     fixed.setdefault("masked_count", torch.tensor(float(max(len(positions), 1))))
     for kind, names in target_columns(batch).items():
         real = len(batch[f"{kind}_batch"])
-        room = fitting(rows * targets, real)
+        added = added_rows(rows, targets, real)
         for name in names:
             value = NO_TARGET if name == f"{kind}_labels" else 0
-            fixed[name] = filled(batch[name], room, value)
-        fixed[f"{kind}_batch"][real:] = torch.arange(room - real) % rows
+            empty = batch[name].new_full((len(added), *batch[name].shape[1:]), value)
+            fixed[name] = torch.cat([batch[name], empty])
+        fixed[f"{kind}_batch"][real:] = added
         fixed.setdefault(f"{kind}_count", torch.tensor(float(max(real, 1))))
     return fixed
 
 
-def fitting(usual: int, needed: int) -> int:
-    """The usual number, or the first multiple of it that is enough."""
-    return usual * max(1, -(-needed // usual))
-
-
-def filled(tensor: Tensor, size: int, value: int) -> Tensor:
-    """A tensor [k, …] as [size, …], with the value after it."""
-    added = tensor.new_full((size - len(tensor), *tensor.shape[1:]), value)
-    return torch.cat([tensor, added])
+def added_rows(rows: int, targets: int, real: int) -> Tensor:
+    """The rows of targets that are added to the real ones, to `targets` for each row, or to the
+    first multiple of that which is enough."""
+    usual = rows * targets
+    return torch.arange(usual * max(1, -(-real // usual)) - real) % rows
 
 
 @contextmanager

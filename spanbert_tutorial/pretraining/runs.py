@@ -3,7 +3,7 @@ Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
@@ -59,16 +59,14 @@ def training_data(
 def batches_of(run: Run, text: EncodedText) -> Batches | Interleaved:
     """What the run trains on: blocks of one objective, or of several that take turns. Raises
     InputError where the first batches have nothing to predict."""
-    objective = objective_or_mixture(run.objective)
-    rng = np.random.default_rng(run.seed)
-    if isinstance(objective, Objective):
-        data = training_data(run, text, objective)
+    objective, rng = objective_or_mixture(run.objective), np.random.default_rng(run.seed)
+    rows = objective.parts if isinstance(objective, Mixture) else {run.objective: objective}
+    parts = {name: training_data(run, text, row) for name, row in rows.items()}
+    for data in parts.values():
         check_targets(data)
-        return data.batches(rng)
-    parts = {name: training_data(run, text, part) for name, part in objective.parts.items()}
-    for part in parts.values():
-        check_targets(part)
-    return Interleaved(parts, objective.weights, rng)
+    if isinstance(objective, Mixture):
+        return Interleaved(parts, objective.weights, rng)
+    return Batches(data, rng)
 
 
 def check_targets(data: PretrainingData) -> None:
@@ -78,12 +76,12 @@ def check_targets(data: PretrainingData) -> None:
     told = "no token was masked, all words exceed the budget: give longer documents, or mlm."
     require(any(len(batch["masked_positions"]) for batch in batches), told)
     for task in data.objective.tasks:
-        require(
-            any(map(task.count, batches)),
-            f"{task.loss_name.upper()} has no {task.counted} in this text"
-            f"{f' ({task.explained})' if task.explained else ''}: give longer documents, of words "
-            "within the masking budget, or an objective without it.",
+        told = f"{task.loss_name.upper()} has no {task.counted} in this text"
+        told += f" ({task.explained})" if task.explained else ""
+        mend = (
+            "give longer documents, of words within the masking budget, or an objective without it"
         )
+        require(any(map(task.count, batches)), f"{told}: {mend}.")
 
 
 def pretrain(
@@ -111,18 +109,12 @@ def prepared(
     """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
     batches = batches_of(run, text)
-    if not compiling:
-        yield batches
-        return
-    with compiled(model, run):
-        yield with_fixed_shapes(batches)
+    with compiled(model, run) if compiling else nullcontext():
+        yield with_fixed_shapes(batches) if compiling else batches
 
 
 def rehearse(
-    run: Run,
-    text: EncodedText,
-    model: PretrainingModel,
-    compiling: bool = False,
+    run: Run, text: EncodedText, model: PretrainingModel, compiling: bool = False
 ) -> tuple[int, float, float]:
     """Trains as the run would, with its batches drawn on the way, for 1, 2, 4, … steps until these
     take `REHEARSAL` seconds. Returns the number of parameters, and seconds and tokens a step (of
