@@ -11,7 +11,7 @@ from pathlib import Path
 from spanbert_tutorial.commands.options import HELP, add, with_options
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, TEXT, describe
 from spanbert_tutorial.commands.run_state import encoded_text
-from spanbert_tutorial.commands.tasks import TASKS, previewed, reading
+from spanbert_tutorial.commands.tasks import TASKS, read_in_words, reading
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
@@ -51,7 +51,7 @@ def inspect_task(options: argparse.Namespace) -> None:
     settings = with_options(task.presets["small"], options)
     if task.inputs:
         task.inputs(with_bar(examples, task.unit), wordpiece, settings)  # warns of what is lost
-    print(previewed(examples, task, wordpiece, settings.max_length))
+    print(read_in_words(examples, task, wordpiece, settings.max_length))
     for number, example in enumerate(examples[:PREVIEWS], start=1):
         said = str(example)
         if task.preview:

@@ -22,9 +22,7 @@ from spanbert_tutorial.commands.previews import why_unknown
 from spanbert_tutorial.commands.run_state import (
     TEXT_FACTS,
     encoded_text,
-    kept_when_stopped,
-    open_state,
-    remove_state,
+    run_state,
     snapshots_of,
 )
 from spanbert_tutorial.engine.processes import precision, processes
@@ -57,8 +55,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(options: argparse.Namespace) -> Run:
-    config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
-    start = preset(config, options.objective)
+    """Those of the preset, but for the options given. A run that starts from a checkpoint has the
+    preset of its size."""
+    name, source = options.config or "tiny", options.init_from
+    if source and not options.config:
+        config = read_config(checkpoint_folder(source, weights=False))
+        shape = config.get("num_hidden_layers"), config.get("hidden_size")
+        names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
+        told = f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}"
+        require(names, f"{told}: name a size by --config.")
+        name = names[0]
+    start = preset(name, options.objective)
     run = with_options(start, options)
     if options.batch_size and options.accumulate is None:
         run = replace(run, accumulate=1)  # who sets the batch size means the size of a step
@@ -67,48 +74,32 @@ def settings(options: argparse.Namespace) -> Run:
     return replace(run, warmup=warmup) if options.steps else run
 
 
-def size_of(source: str) -> str:
-    """The name of a checkpoint's size, which decides the defaults of a run that starts from it."""
-    config = read_config(checkpoint_folder(source, weights=False))
-    shape = config.get("num_hidden_layers"), config.get("hidden_size")
-    names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
-    require(
-        names,
-        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}: name a size by --config.",
-    )
-    return names[0]
-
-
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out metrics → checkpoint."""
     run, compiling = compiled_or_not(settings(options), options)
     if options.dry_run:
         return dry_run(run, options, compiling)
-    main = processes().is_main_process  # one of several under `accelerate launch`
     output = options.output
     if output is None:
         output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
     inside = Path(output).resolve().is_relative_to(Path(options.corpus).resolve())
     told = f"the output {output} is inside the corpus {options.corpus}: give another --output."
     require(options.corpus == "almanac" or not inside, told)
-    # encoded text and snapshots, until the checkpoint is complete
-    state = open_state(output, options.resume)
-    if state is None:
-        return
     began = time.monotonic()
-    with kept_when_stopped(state):
+    with run_state(output, options.resume) as state:
+        if state is None:
+            return
         text = encoded_text(options, state / "text")
         model = start(options, run, text)
         facts = asdict(run) | {"text": checksum(state / "text" / TEXT_FACTS)}
-        keeper = snapshots_of(state, facts, model)
-        keeper.check()  # before anything reads the text
-        if main:
+        keeper = snapshots_of(state, facts, model)  # before anything reads the text
+        if processes().is_main_process:  # one of several under `accelerate launch`
             describe(options.corpus, text, run.max_length)
             if any(task.paired for task in objective_or_mixture(run.objective).tasks):
                 # the share of NotNext is what a guesser's loss depends on
                 print(f"Pairs: {runs.training_data(run, text).report}.")
         model, _ = runs.pretrain(run, text, model, keeper, compiling)
-        if not main:
+        if not processes().is_main_process:
             return
         held_out = held_out_metrics(model, run, text, HELD_OUT_BATCHES, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
@@ -116,14 +107,13 @@ def pretrain(options: argparse.Namespace) -> None:
         about = card(run, options, text, model, reached, json.loads(metrics.splitlines()[-1]))
         texts = {"README.md": about, "metrics.jsonl": metrics}
         save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
-    print("\n".join(reached))
-    print_predictions(model, text)
-    print(
-        f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
-        f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
-    )
-    del text  # closes its files, or Windows could not remove them
-    remove_state(state)  # last: until here the run could be resumed from it
+        print("\n".join(reached))
+        print_predictions(model, text)
+        print(
+            f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
+            f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
+        )
+        del text  # closes its files, or Windows could not remove them
 
 
 def describe(corpus: str, text: EncodedText, max_length: int) -> None:
