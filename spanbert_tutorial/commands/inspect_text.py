@@ -19,6 +19,8 @@ from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.pretraining.evaluation import baseline_losses
 from spanbert_tutorial.pretraining.presets import Run
 
+PREVIEWS = 2  # examples to look at
+
 
 def inspect_options(parser: argparse.ArgumentParser) -> None:
     """Options of `inspect`: those of `pretrain` that concern the text, words to cut, and those of
@@ -31,13 +33,27 @@ def inspect_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inspect(options: argparse.Namespace) -> None:
+    """Encodes a text for a moment, keeps nothing; with --task, see there."""
     if options.task:
         return inspect_task(options)
     require(not (options.data or options.subtask), "--data and --subtask need --task: give it.")
-    inspect_text(options)
-
-
-PREVIEWS = 2  # examples to look at
+    options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
+    run = with_options(Run(objective="span"), options)
+    with tempfile.TemporaryDirectory() as scratch:
+        text = encoded_text(options, Path(scratch, "text"))
+        describe(options.corpus, text, run.max_length)
+        for way, reached in baseline_losses(run, text, HELD_OUT_BATCHES).items():
+            if not reached["tokens"]:
+                print(f"{way.capitalize()} masking: every word is longer than the masking budget.")
+                continue
+            print(
+                f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
+                f"per masked token, frequency by position {reached['by_position']:.2f} "
+                f"({reached['tokens']:,} held-out tokens)."
+            )
+        for word in options.words or ():
+            print(f"{word}: {' '.join(text.wordpiece.tokens(text.wordpiece.encode(word)))}")
+        del text  # closes its files, or Windows could not remove them
 
 
 def inspect_task(options: argparse.Namespace) -> None:
@@ -62,24 +78,3 @@ def inspect_task(options: argparse.Namespace) -> None:
         f"Inputs of at most {settings.max_length} tokens; vocabulary: "
         f"{options.vocabulary or 'that of bert-mini (give your own with --vocabulary)'}."
     )
-
-
-def inspect_text(options: argparse.Namespace) -> None:
-    """Encodes the text for a moment, keeps nothing."""
-    options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
-    run = with_options(Run(objective="span"), options)
-    with tempfile.TemporaryDirectory() as scratch:
-        text = encoded_text(options, Path(scratch, "text"))
-        describe(options.corpus, text, run.max_length)
-        for way, reached in baseline_losses(run, text, HELD_OUT_BATCHES).items():
-            if not reached["tokens"]:
-                print(f"{way.capitalize()} masking: every word is longer than the masking budget.")
-                continue
-            print(
-                f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
-                f"per masked token, frequency by position {reached['by_position']:.2f} "
-                f"({reached['tokens']:,} held-out tokens)."
-            )
-        for word in options.words or ():
-            print(f"{word}: {' '.join(text.wordpiece.tokens(text.wordpiece.encode(word)))}")
-        del text  # closes its files, or Windows could not remove them

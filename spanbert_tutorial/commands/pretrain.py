@@ -119,19 +119,18 @@ def pretrain(options: argparse.Namespace) -> None:
 def describe(corpus: str, text: EncodedText, max_length: int) -> None:
     """Prints what is trained on, the loss to beat, and warnings about the text. max_length: of the
     inputs, in tokens."""
+    ids, documents = text.train.ids, len(text.train.document_ends)
     print(
-        f"Text: {corpus}, {len(text.train.document_ends):,} documents, "
-        f"{len(text.train.ids):,} tokens, a vocabulary of {len(text.wordpiece):,}; "
-        f"{len(text.held_out.document_ends):,} documents held out.\n"
+        f"Text: {corpus}, {documents:,} documents, {len(ids):,} tokens, a vocabulary of "
+        f"{len(text.wordpiece):,}; {len(text.held_out.document_ends):,} documents held out.\n"
         f"Unigram entropy: {abs(text.unigram_entropy):.2f} nats. A model that knows only frequencies "
         f"has about this loss."
     )
-    ids = text.train.ids
     starts = range(0, len(ids), 2**24)  # no copy of all
     unknown = sum(int((ids[at : at + 2**24] == text.wordpiece.unk_id).sum()) for at in starts)
     if unknown > 0.01 * len(ids):
         print(why_unknown(unknown / len(ids), text.wordpiece))
-    mean = len(ids) / len(text.train.document_ends)
+    mean = len(ids) / documents
     if mean < max_length / 2:
         print(
             f"A document has {mean:,.0f} tokens on average, but an input has {max_length} positions "
@@ -230,11 +229,22 @@ def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> li
         for task in model.tasks:
             loss = f"  {task.loss_name.upper()}"
             if task.loss_name in values:
-                loss += f" {values[task.loss_name]:.2f}"
-                lines.append(f"{loss} per {task.counted}{compared(task, values)}.")
+                told = f"{values[task.loss_name]:.2f} per {task.counted}{compared(task, values)}"
+                lines.append(f"{loss} {told}.")
             elif not task.paired or masking == "pairs":
                 lines.append(f"{loss}: no {task.counted} in the held-out text.")
     return lines
+
+
+def compared(task: AuxiliaryObjective, values: dict[str, float]) -> str:
+    """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
+    told, name = "", task.loss_name
+    if task.chance:
+        told = f" ({task.chance[1]} {task.chance[0]:.2f})"
+    elif f"{name}_frequency" in values:
+        alone, by_position = (values[f"{name}_{way}"] for way in ("frequency", "by_position"))
+        told = f" (frequency alone {alone:.2f}, by position {by_position:.2f})"
+    return told + (f"; {task.explained}" if task.explained else "")
 
 
 def print_predictions(model: PretrainingModel, text: EncodedText) -> None:
@@ -253,17 +263,6 @@ def print_predictions(model: PretrainingModel, text: EncodedText) -> None:
                 print(f"  {head.upper()}:    {' '.join(best)}")
 
 
-def compared(task: AuxiliaryObjective, values: dict[str, float]) -> str:
-    """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
-    told = ""
-    if task.chance:
-        told = f" ({task.chance[1]} {task.chance[0]:.2f})"
-    elif (name := f"{task.loss_name}_frequency") in values:
-        by_position = values[f"{task.loss_name}_by_position"]
-        told = f" (frequency alone {values[name]:.2f}, by position {by_position:.2f})"
-    return told + (f"; {task.explained}" if task.explained else "")
-
-
 def card(
     run: Run,
     options: argparse.Namespace,
@@ -273,7 +272,7 @@ def card(
     line: dict[str, float],
 ) -> str:
     """README.md of a checkpoint. reached: its `report`; line: the last one of its metrics."""
-    config = model.encoder.config
+    config, corpus = model.encoder.config, Path(options.corpus).name
     facts: dict[str, Any] = {"layers × width": f"{config.num_hidden_layers} × {config.hidden_size}"}
     facts |= {name: value for name, value in asdict(run).items() if name != "size"}
     if options.init_from:  # then these two do not describe the first weights
@@ -282,11 +281,14 @@ def card(
     facts["vocabulary"] = Path(options.vocabulary or options.init_from or "its own").name
     facts["titles left out"] = Path(options.leave_out).name if options.leave_out else "none"
     facts["tokens seen"] = f"{line['tokens']:,}"
-    facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
+    number, arithmetic = processes().num_processes, precision().replace("no", "float32")
+    device = f"CPU, {number} × {torch.get_num_threads()} threads"
+    if torch.cuda.is_available():
+        device = f"{number} × {torch.cuda.get_device_name()}"
+    facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device}, {arithmetic}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
     scores = "\n".join(f"- {one.strip()}" for one in reached)
-    corpus = Path(options.corpus).name
-    almanac = corpus == "almanac"
+    almanac = "CC BY 4.0, as that of the almanac"
     return (
         f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
         f"Text: {corpus}; {len(text.train.ids):,} tokens, cased vocabulary of "
@@ -294,12 +296,5 @@ def card(
         f"| setting | value |\n|---|---|\n{rows}\n\n"
         "With every selected token replaced by [MASK], beside two baselines without context on "
         f"the same tokens:\n\n{scores}\n\nLicense of the weights: "
-        f"{'CC BY 4.0, as that of the almanac' if almanac else 'that of the text applies'}.\n"
+        f"{almanac if corpus == 'almanac' else 'that of the text applies'}.\n"
     )
-
-
-def device() -> str:
-    arithmetic = {"no": "float32"}.get(precision(), precision())
-    if torch.cuda.is_available():
-        return f"{processes().num_processes} × {torch.cuda.get_device_name()}, {arithmetic}"
-    return f"CPU, {processes().num_processes} × {torch.get_num_threads()} threads, {arithmetic}"

@@ -157,7 +157,7 @@ TASKS = {
 COMMANDS = {
     "finetune": ("Fine-tune a checkpoint", "folder of the fine-tuned model"),
     "evaluate": ("Score a fine-tuned model", "new folder for predictions and scores (.json)"),
-    "predict": ("Predict, labels or not: none is looked at", "file, a line of JSON an example"),
+    "predict": ("Predict (labels, if any, are not looked at)", "file, a line of JSON an example"),
 }
 
 
