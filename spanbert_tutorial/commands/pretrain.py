@@ -19,12 +19,7 @@ from spanbert_tutorial.bert.config import PRESETS
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
 from spanbert_tutorial.commands.options import add, with_options
 from spanbert_tutorial.commands.previews import why_unknown
-from spanbert_tutorial.commands.run_state import (
-    TEXT_FACTS,
-    encoded_text,
-    run_state,
-    snapshots_of,
-)
+from spanbert_tutorial.commands.run_state import TEXT_FACTS, encoded_text, run_state, snapshots_of
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import checksum
 from spanbert_tutorial.errors import require, shown
