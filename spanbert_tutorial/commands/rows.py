@@ -66,12 +66,11 @@ def clusters(
     options: argparse.Namespace, resolver: coreference.CoreferenceResolver
 ) -> Iterator[Row]:
     for path in options.data:
-        text, offsets = plain_text(path), []
-        if text is None:
-            documents = coreference.read(path)
-        else:
+        if (text := plain_text(path)) is not None:
             document, offsets = coreference.plain_with_offsets(text, Path(path).name)
             documents = [document]
+        else:
+            documents, offsets = [*coreference.read(path)], []
         for document in documents:
             rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
@@ -87,7 +86,7 @@ def clusters(
 def relations(options: argparse.Namespace, extractor: RelationExtractor) -> Iterator[Row]:
     for path in options.data:
         examples, text = read_one(Path(path), labeled=False), plain_text(path) or ""
-        marked = marked_places(text) or [()] * len(examples)
+        marked: Sequence[tuple] = marked_places(text) or [()] * len(examples)
         scores = extractor.scores(examples)
         for example, places, row in zip(examples, marked, scores, strict=True):
             score, best = row.softmax(-1).max(-1)

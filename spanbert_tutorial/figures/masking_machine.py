@@ -65,9 +65,7 @@ class MaskingMachine(Moving):
         self.starts = ~np.char.startswith(np.array(self.tokens), "##")
         self.sizes = word_sizes(self.starts)
         self.budget = SpanMasking().budget(len(self.tokens))
-        rounds = [
-            drawn_spans(self.sizes, self.budget, np.random.default_rng(seed)) for seed in seeds
-        ]
+        rounds = [drawn_spans(self.sizes, self.budget, np.random.default_rng(s)) for s in seeds]
         self.draws = [span for spans in rounds for span in spans]
         self.frames: list[Frame] = []
         ends = [self._round(*one) for one in zip(seeds, rounds, strict=True)]
@@ -94,8 +92,8 @@ class MaskingMachine(Moving):
             f"{by_spans}, the single tokens mask {by_tokens}."
         )
         landed = [i for i, one in enumerate(self.frames) if one.by_spans.any() and not one.hangs]
-        buttons = [Button("Re-roll", ends), Button("One draw", landed)]
-        buttons.append(Button("All draws", ends[-1:], plays=False))
+        all_draws = Button("All draws", ends[-1:], plays=False)
+        buttons = [Button("Re-roll", ends), Button("One draw", landed), all_draws]
         base = round(TOP + SQUARE * max(self.counts.max(), 1 + len(self.draws) * LAW[0]))
         text, deep = base + 56, self.places[-1][1] + LINE
         says = [one.says for one in self.frames]

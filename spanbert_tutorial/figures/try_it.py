@@ -9,6 +9,7 @@ JavaScript) the stored example stays, with a line that says what is missing.
 import json
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
 from itertools import combinations_with_replacement
@@ -35,22 +36,22 @@ SPAN, PLACE = (4, 7), 2
 GAME = "beat_the_boundary.json"
 
 
+@dataclass(repr=False)
 class Part:
-    """A part of a page that comes alive. kind: the name of its script's class; still: the stored
-    example, with `_repr_html_` and a `repr`; what: what a reader could do here; data: what the
-    script needs."""
+    """A part of a page that comes alive."""
 
-    def __init__(self, kind: str, still: Any, what: str, data: dict[str, Any]) -> None:
-        self.kind, self.still, self.data = kind, still, data
-        self.missing = MISSING.format(what)
+    kind: str  # the name of its script's class
+    still: Any  # the stored example, with `_repr_html_` and a `repr`
+    what: str  # what a reader could do here
+    data: dict[str, Any]  # what the script needs
 
     def __repr__(self) -> str:
-        return f"{self.still!r}\n{self.missing}"
+        return f"{self.still!r}\n{MISSING.format(self.what)}"
 
     def _repr_html_(self) -> str:
         return (
             f'<div data-try="{self.kind}"><div data-still>{self.still._repr_html_()}'
-            f'<p style="font-size:.9em">{escape(self.missing)}</p></div>'
+            f'<p style="font-size:.9em">{escape(MISSING.format(self.what))}</p></div>'
             f"{json_script(self.data)}</div>"
         )
 
