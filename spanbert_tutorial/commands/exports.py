@@ -11,6 +11,7 @@ import json
 import logging
 import warnings
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands.options import add
 from spanbert_tutorial.engine.files import whole_file, write_text
-from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets
@@ -78,7 +79,7 @@ def open_model(
 
 def text_of(tensor: Tensor) -> str:
     """The bytes of a tensor in base64, little-endian."""
-    array = tensor.detach().numpy()
+    array = tensor.numpy()
     little_endian = array.astype(array.dtype.newbyteorder("<"))
     return base64.b64encode(little_endian.tobytes()).decode("ascii")
 
@@ -107,8 +108,8 @@ def web_script(
     answers = isinstance(model, QuestionAnsweringModel)
     told = f"{source} does not answer questions: leave out --threshold."
     require(answers or threshold is None, told)
-    weights = {
-        name: weight.float()
+    tensors = {
+        name: tensor_entry(weight.float(), exact)
         for name, weight in model.state_dict().items()
         if name.startswith(HEADS) and not name.endswith(TIED)
     }
@@ -117,7 +118,7 @@ def web_script(
         "config": asdict(model.encoder.config) | {"length": max_length},
         **({} if threshold is None else {"threshold": threshold}),
         "vocabulary": wordpiece.vocabulary,
-        "tensors": {name: tensor_entry(weight, exact) for name, weight in weights.items()},
+        "tensors": tensors,
     }
     registry = "(self.SPANBERT_WEIGHTS = self.SPANBERT_WEIGHTS || {})"
     # ASCII only, so that no page has to declare the encoding of the script
@@ -154,12 +155,9 @@ class Graph(nn.Module):
 def write_onnx(source: str | Path, output: Path) -> None:
     """Writes a model as an ONNX file, completely or not at all, and prints its inputs and outputs.
     Raises InputError for a checkpoint of another kind, and without the packages for the format."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        told = f"the package {error.name} is missing: pip install onnx onnxscript."
-        raise InputError(told) from None
+    for package in ("onnx", "onnxscript"):
+        told = f"the package {package} is missing: pip install onnx onnxscript."
+        require(find_spec(package), told)
     model, *_ = open_model(source)
     inputs = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), "B,n")
     if isinstance(model, QuestionAnsweringModel):
@@ -175,15 +173,15 @@ def write_onnx(source: str | Path, output: Path) -> None:
     any_size = tuple(dict(enumerate(shape.split(","))) for shape in inputs.values())
     # otherwise it complains about other packages that are not installed
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    names: dict[str, Any] = {"input_names": [*inputs], "output_names": [*outputs]}
     with warnings.catch_warnings(action="ignore"):
         program = torch.onnx.export(
             Graph(model).eval(),
             example,
             dynamo=True,
             verbose=False,
+            input_names=[*inputs],
+            output_names=[*outputs],
             dynamic_shapes=(any_size,),
-            **names,
         )
     assert program is not None  # None without dynamo
     with whole_file(output) as part:
