@@ -21,7 +21,7 @@ LOOK = (
 )
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class AttentionMap:
     """The cells show percent; `print` says for each token what it looks at most."""
 

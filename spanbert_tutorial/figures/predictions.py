@@ -12,7 +12,7 @@ Guesses = Sequence[tuple[str, float]]  # most probable first: a token and its pr
 LEGEND = {"masked": "masked", "boundary": "boundary token"}
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Predictions:
     """A strip of the text above a table with one line for each masked token. A right prediction has
     a check mark."""

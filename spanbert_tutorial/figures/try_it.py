@@ -36,7 +36,7 @@ SPAN, PLACE = (4, 7), 2
 GAME = "beat_the_boundary.json"
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Part:
     """A part of a page that comes alive."""
 
