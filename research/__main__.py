@@ -9,22 +9,17 @@ from pathlib import Path
 from research import comparisons, grid, table
 from research.almanac import files
 from spanbert_tutorial.engine.files import whole_folder
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import check_output
 
 
 def parser() -> argparse.ArgumentParser:
     """The options; an experiment accepts those of the input files that its row names."""
     made = argparse.ArgumentParser(prog="python -m research", description=__doc__)
-    made.add_argument(
-        "name", nargs="?", metavar="NAME", help="the experiment, comparisons, or almanac"
-    )
-    made.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="file for the results (default: runs/NAME.csv); a stopped command continues it",
-    )
+    name, output = "the experiment, comparisons, or almanac", "file for the results (default: "
+    output += "runs/NAME.csv); a stopped command continues it"
+    made.add_argument("name", nargs="?", metavar="NAME", help=name)
+    made.add_argument("--output", type=Path, metavar="FILE", help=output)
     made.add_argument("--seeds", type=int, metavar="N", help="number of seeds")
     made.add_argument("--steps", type=int, metavar="N", help="at most so many steps, for a trial")
     for option in every_input():
@@ -38,29 +33,17 @@ def every_input() -> list[str]:
     return sorted({option for row in table.EXPERIMENTS.values() for option in row.inputs})
 
 
-def experiment(options: argparse.Namespace) -> None:
-    """Runs one experiment."""
-    inputs = inputs_of(options)
-    output = options.output or Path("runs", f"{options.name}.csv")
-    grid.run(table.module_of(options.name), output, options.seeds, options.steps, None, **inputs)
-    print(f"The results are in {output}.")
-
-
-def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
-    """The input files of the experiment, by option. Raises InputError if one is missing or is not
-    needed."""
-    needed = table.row_of(options.name).inputs
-    paths = {option: getattr(options, option) for option in every_input()}
-    given = {option: path for option, path in paths.items() if path is not None}
+def experiment(name: str, options: argparse.Namespace) -> None:
+    """Runs one experiment. Raises InputError if an input file is missing or is not needed."""
+    needed = table.row_of(name).inputs
+    inputs = {option: path for option in every_input() if (path := getattr(options, option))}
     for option, what in needed.items():
-        if option not in given:
-            raise InputError(f"the experiment {options.name} needs --{option}: give a {what}.")
-    for option in given:
-        if option not in needed:
-            raise InputError(
-                f"the experiment {options.name} does not use --{option}: leave it out."
-            )
-    return given
+        require(option in inputs, f"the experiment {name} needs --{option}: give a {what}.")
+    for option in inputs:
+        require(option in needed, f"the experiment {name} does not use --{option}: leave it out.")
+    output = options.output or Path("runs", f"{name}.csv")
+    grid.run(table.module_of(name), output, options.seeds, options.steps, None, **inputs)
+    print(f"The results are in {output}.")
 
 
 def listing() -> str:
@@ -74,8 +57,7 @@ def listing() -> str:
 
 def almanac(folder: Path | None) -> None:
     """Writes all files of the almanac, or none."""
-    if folder is None:
-        raise InputError("almanac needs --output: give a new folder.")
+    require(folder, "almanac needs --output: give a new folder.")
     with whole_folder(check_output(folder)) as made:
         files.write(made)
     print(f"The almanac is in {folder}.")
@@ -92,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
         elif options.name == "comparisons":
             comparisons.write()
         else:
-            experiment(options)
+            experiment(options.name, options)
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

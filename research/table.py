@@ -50,19 +50,13 @@ EXPERIMENTS = {
         "what do boundary states hold, with and without the boundary objective?", 30
     ),
     "spans_and_boundaries": Row(
-        "what do spans and boundaries add after the plateau, from one checkpoint?",
-        130,
-        MODELS,
+        "what do spans and boundaries add after the plateau, from one checkpoint?", 130, MODELS
     ),
     "span_settings": Row(
-        "what do span lengths, masking rates and the weight of SBO change?",
-        75,
-        MODELS,
+        "what do span lengths, masking rates and the weight of SBO change?", 75, MODELS
     ),
     "words_of_the_question": Row(
-        "which models see, before any fine-tuning, what words a question repeats?",
-        4,
-        TRAINED_ALIKE,
+        "which models see, before any fine-tuning, what words a question repeats?", 4, TRAINED_ALIKE
     ),
     "copying_heads": Row(
         "which words does a model copy, which heads do it, and do they answer?",
@@ -70,9 +64,7 @@ EXPERIMENTS = {
         {"valid": "a .jsonl file that was not trained on"} | SQUAD,
     ),
     "riddle_of_mix": Row(
-        "why does the model of both masks, with good losses, answer worst?",
-        50,
-        TRAINED_ALIKE,
+        "why does the model of both masks, with good losses, answer worst?", 50, TRAINED_ALIKE
     ),
     "spans_on_wikipedia": Row(
         "the arms of `spans_and_boundaries` on real text",
@@ -80,9 +72,7 @@ EXPERIMENTS = {
         ON_WIKIPEDIA | {"data": "folder with litbank/ and gap/"},
     ),
     "whole_words": Row(
-        "what does a model lose that never sees a part of a word?",
-        400,
-        ON_WIKIPEDIA,
+        "what does a model lose that never sees a part of a word?", 400, ON_WIKIPEDIA
     ),
     "pointing": Row(
         "what is pre-training worth that points at words said again, with few questions?",
@@ -90,9 +80,7 @@ EXPERIMENTS = {
         ON_WIKIPEDIA | SQUAD,
     ),
     "domain_text": Row(
-        "does it help a task to train further on its own kind of text first?",
-        150,
-        ON_WIKIPEDIA,
+        "does it help a task to train further on its own kind of text first?", 150, ON_WIKIPEDIA
     ),
     "pairs_vs_single": Row("one segment or pairs, with and without next sentence prediction", 50),
     "almanac_answers": Row(
@@ -106,21 +94,13 @@ EXPERIMENTS = {
         200,
         {"data": "folder with litbank/, gap/, semeval2010-task8/ and the GLUE data sets"},
     ),
-    "squad_real": Row(
-        "how well do the shipped checkpoints do on SQuAD?",
-        280,
-        MADE | MODELS,
-    ),
+    "squad_real": Row("how well do the shipped checkpoints do on SQuAD?", 280, MADE | MODELS),
     "one_segment": Row(
         "does an untrained second segment cost points on pairs of sentences?",
         40,
         {"data": "folder with stsb/ of GLUE"},
     ),
-    "few_questions_here": Row(
-        "how do the shipped models answer after few questions?",
-        60,
-        SQUAD,
-    ),
+    "few_questions_here": Row("how do the shipped models answer after few questions?", 60, SQUAD),
     "shipped_losses": Row(
         "losses of the shipped models, against two frequency baselines",
         20,

@@ -12,12 +12,11 @@ import traceback
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from spanbert_tutorial.errors import InputError, one_line
 
 TRACEBACK = "--traceback"  # accepted anywhere
-
 
 # command → its module in `commands/`, which takes seconds to import, and its help. The module has a
 # function of the command's name that runs it; NAME_options, or else add_options, adds its options.
@@ -30,19 +29,10 @@ COMMANDS = {
     "pretrain": ("pretrain", "pre-train a model; without options, a tiny SpanBERT on the almanac"),
     "finetune": ("tasks", "fine-tune a checkpoint on a task; finetune --help lists the tasks"),
     "evaluate": ("tasks", "score a fine-tuned model on a task"),
-    "predict": (
-        "tasks",
-        "predict for labeled or unlabeled files or plain text; predict --help lists the tasks",
-    ),
+    "predict": ("tasks", "predict for labeled, unlabeled or plain text; --help lists the tasks"),
     "answer": ("squad", "answer a question about a text file"),
-    "make-questions": (
-        "squad",
-        "generate questions from text with hand-written rules, to fine-tune on first",
-    ),
-    "export": (
-        "exports",
-        "write a model for a web page or for ONNX; export KIND --help lists the options",
-    ),
+    "make-questions": ("squad", "make questions from text by rules, to fine-tune on first"),
+    "export": ("exports", "write a model for a web page or for ONNX; --help lists the kinds"),
 }
 
 
@@ -75,20 +65,19 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
         if chosen in (None, name):
             module = import_module(f"spanbert_tutorial.commands.{module_name}")
             function = name.replace("-", "_")
-            own = f"{function}_options"
-            getattr(module, own if hasattr(module, own) else "add_options")(options)
+            own = getattr(module, f"{function}_options", None) or module.add_options
+            own(options)
             options.set_defaults(run=getattr(module, function))
     return top
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns the exit code: 0, 1 for a training that diverged or a fault of
-    ours, 2 for bad input, 130 when stopped. Every failure is one sentence, after its whole trace
-    with --traceback."""
+    ours, 2 for bad input, 130 when stopped. Every failure is one sentence."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
-    warnings.showwarning = print_warning
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     given = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in given if word != TRACEBACK]
     try:
@@ -106,11 +95,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {one_line(sentence)}", file=sys.stderr)
         return code
     return 0
-
-
-def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line, without its place in the code."""
-    print(f"warning: {message}", file=sys.stderr)
 
 
 def described(error: Exception) -> tuple[str, int]:

@@ -88,15 +88,11 @@ def link(name: str) -> str:
     return f"[{name}](api/{page_of(name)}.md#{default_slugify(name)})"
 
 
-def public_names() -> str:
-    """The list of the names that `import spanbert_tutorial` gives, each with its module."""
-    homes = spanbert_tutorial._HOMES
-    return "\n".join(f"- `{name}`: {link(homes[name])}" for name in spanbert_tutorial.__all__)
-
-
 def pages(head: str) -> dict[Path, str]:
     """The text of every page; head: the introduction of the index."""
-    index = [head.rstrip(), "## Public names", public_names()]
+    homes = spanbert_tutorial._HOMES
+    public = "\n".join(f"- `{name}`: {link(homes[name])}" for name in spanbert_tutorial.__all__)
+    index = [head.rstrip(), "## Public names", public]
     written = {}
     for name, modules in parts().items():
         title = heading(name, modules)

@@ -29,7 +29,7 @@ from research.measurements import name_ranks, pair_probe, span_uses
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, save_checkpoint
@@ -249,11 +249,8 @@ def kept_curve(folder: Path, facts: Mapping) -> list[float]:
     """The curve of a kept model. Raises InputError for a model of other settings or another
     text."""
     kept = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    if kept["facts"] != facts:
-        raise InputError(
-            f"{folder} holds a model of other settings: give another --models, or remove that "
-            f"folder."
-        )
+    told = f"{folder} holds a model of other settings: give another --models, or remove it."
+    require(kept["facts"] == facts, told)
     return kept["curve"]
 
 

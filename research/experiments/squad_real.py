@@ -123,10 +123,7 @@ def majority_answer(texts: Sequence[str]) -> str:
     """
     require(texts, "no answers to vote on: give at least one.")
     votes = Counter(squad.normalize(text) for text in texts)
-    return min(
-        texts,
-        key=lambda text: (-votes[squad.normalize(text)], not text, len(text)),
-    )
+    return min(texts, key=lambda text: (-votes[squad.normalize(text)], not text, len(text)))
 
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:

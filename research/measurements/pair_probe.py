@@ -58,9 +58,7 @@ def pairs(documents: Iterable[dict], wordpiece: WordPiece, room: int) -> Pairs:
     """All pairs in blocks of at most `room` tokens, without mentions at a block's edge, which have
     no neighbor on one side."""
     blocks = list(named_blocks(with_words(documents), wordpiece, room))
-    places = []
-    same = []
-    near = []
+    places, same, near = [], [], []
     for number, (ids, mentions) in enumerate(blocks):
         inner = [one for one in mentions if 0 < one.first and one.last < len(ids) - 1]
         for word in (one for one in inner if one.label.startswith(WORD)):
@@ -83,16 +81,9 @@ def features(encoder: BertEncoder, some: Pairs, wordpiece: WordPiece) -> dict[st
     found: dict[str, list[Tensor]] = {place: [] for place in PLACES}
     number = some.places[:, 0, 0]
     for start in range(0, len(some.blocks), ROWS):
-        ids, real = with_specials(
-            [block.ids for block in some.blocks[start : start + ROWS]], wordpiece
-        )
-        hidden = (
-            encoder(
-                torch.from_numpy(ids).to(device), attention_mask=torch.from_numpy(real).to(device)
-            )
-            .float()
-            .cpu()
-        )
+        blocks = [block.ids for block in some.blocks[start : start + ROWS]]
+        ids, real = (torch.from_numpy(x).to(device) for x in with_specials(blocks, wordpiece))
+        hidden = encoder(ids, attention_mask=real).float().cpu()
         # [t,2,3]
         places = torch.from_numpy(some.places[(number >= start) & (number < start + ROWS)])
         for place, (left, right) in PLACES.items():

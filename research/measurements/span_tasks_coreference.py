@@ -114,14 +114,8 @@ def answer(
         text, start = place
         return start <= offsets[mention[0]][0] and offsets[mention[1]][1] <= start + len(text)
 
-    home = next(
-        (
-            cluster
-            for cluster in clusters
-            if any(inside(mention, row.pronoun) for mention in cluster)
-        ),
-        [],
-    )
+    of_it = (one for one in clusters if any(inside(mention, row.pronoun) for mention in one))
+    home = next(of_it, [])
     first, second = (any(inside(mention, name) for mention in home) for name in row.names)
     return first, second
 

@@ -93,11 +93,11 @@ def measured(
 ) -> dict[str, Mapping | float]:
     """Scores in percent: F1 of forced answers, F1 of entities, average F1 of coreference, micro-F1
     of relations."""
-    return {
-        **{
-            f"questions, {most}": answers(encoder, wordpiece, parts.questions, most, seed)
-            for most in QUESTIONS
-        },
+    found: dict[str, Mapping | float] = {
+        f"questions, {most}": answers(encoder, wordpiece, parts.questions, most, seed)
+        for most in QUESTIONS
+    }
+    return found | {
         "tags": tags(encoder, wordpiece, parts.sentences, seed),
         "coreference": clusters(encoder, wordpiece, parts.documents, seed),
         "relations": facts(encoder, wordpiece, parts.relations, seed),
@@ -117,15 +117,8 @@ def answers(
     answerer, _ = question_answering.fine_tune(deepcopy(encoder), wordpiece, train[:most], settings)
     texts, _ = answerer.predict(test)
     long = [one for one in test if min(len(answer.text.split()) for answer in one.answers) >= LONG]
-    return {
-        "f1": squad.score(texts, test)["f1"],
-        "long": squad.score(only(texts, long), long)["f1"],
-    }
-
-
-def only(texts: Mapping[str, str], questions: Sequence[Question]) -> dict[str, str]:
-    """The answers to these questions."""
-    return {one.id: texts[one.id] for one in questions}
+    to_long = {one.id: texts[one.id] for one in long}
+    return {"f1": squad.score(texts, test)["f1"], "long": squad.score(to_long, long)["f1"]}
 
 
 def tags(
@@ -142,22 +135,15 @@ def tags(
 
 def clusters(encoder: BertEncoder, wordpiece: WordPiece, parts: tuple, seed: int) -> float:
     """The average F1 of coreference."""
-    train, test = parts
-    resolver, _ = coreference.fine_tune(
-        deepcopy(encoder), wordpiece, train, replace(COREFERENCE, seed=seed)
-    )
+    (train, test), settings = parts, replace(COREFERENCE, seed=seed)
+    resolver, _ = coreference.fine_tune(deepcopy(encoder), wordpiece, train, settings)
     return span_tasks_coreference.figures(test, resolver.predict(test))["average"]
 
 
 def facts(encoder: BertEncoder, wordpiece: WordPiece, parts: tuple, seed: int) -> float:
     """Micro-F1 of relations; markers around the names, whose states are read."""
-    train, test = parts
-    extractor, _ = relation_extraction.fine_tune(
-        deepcopy(encoder),
-        wordpiece,
-        train,
-        replace(RELATIONS, seed=seed),
-        marking="around",
-        head="entities",
-    )
+    (train, test), settings = parts, replace(RELATIONS, seed=seed)
+    reading = {"marking": "around", "head": "entities"}
+    copied = deepcopy(encoder)
+    extractor, _ = relation_extraction.fine_tune(copied, wordpiece, train, settings, **reading)
     return relation_extraction.score([one.relation for one in test], extractor.predict(test))["f1"]

@@ -11,6 +11,7 @@ import json
 import logging
 import warnings
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands.options import add
 from spanbert_tutorial.engine.files import whole_file, write_text
-from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets
@@ -33,19 +34,17 @@ HEADS = ("encoder.", "masked_language_model.", "boundary.", "boundaries.")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    does = "Write a script with 8-bit weights. A page that loads it together with "
-    does += "book_assets/model.js can run the model."
-    told = "a script with the model for a web page"
-    web = kinds.add_parser("web", help=told, description=does)
-    does = (
-        "Write an ONNX file of the encoder with its heads. Needs the packages onnx and onnxscript."
-    )
-    onnx = kinds.add_parser("onnx", help="a file for ONNX Runtime", description=does)
+    script = "Write a script with 8-bit weights. A page that loads it together with "
+    script += "book_assets/model.js can run the model."
+    file = "Write an ONNX file of the encoder with its heads. "
+    file += "Needs the packages onnx and onnxscript."
+    web = kinds.add_parser("web", help="a script with the model for a web page", description=script)
+    onnx = kinds.add_parser("onnx", help="a file for ONNX Runtime", description=file)
     for options in (web, onnx):
         source = "a model from pretrain or finetune squad: a folder or a hub name"
         options.add_argument("checkpoint", metavar="CHECKPOINT", help=source)
         add(options, "output", required=True, help="new file to write")
-    add(web, "float", dest="exact")
+    add(web, "float")
     above = "of a model that answers: no answer if null score − score is above this"
     add(web, "threshold", default=None, help=above)
 
@@ -55,10 +54,10 @@ def export(options: argparse.Namespace) -> None:
     output, source = check_output(options.output), options.checkpoint
     if options.kind == "web":
         name = Path(source).absolute().name  # the last part of the folder or hub name
-        write_text(output, web_script(source, name, options.exact, options.threshold))
+        write_text(output, web_script(source, name, options.float, options.threshold))
         print(f'A page finds the model as SPANBERT_WEIGHTS["{name}"].')
     else:
-        print("\n".join(write_onnx(source, output)))
+        write_onnx(source, output)
     print(f"The model is in {output}.")
 
 
@@ -80,7 +79,7 @@ def open_model(
 
 def text_of(tensor: Tensor) -> str:
     """The bytes of a tensor in base64, little-endian."""
-    array = tensor.detach().contiguous().numpy()
+    array = tensor.numpy()
     little_endian = array.astype(array.dtype.newbyteorder("<"))
     return base64.b64encode(little_endian.tobytes()).decode("ascii")
 
@@ -100,20 +99,17 @@ def tensor_entry(weight: Tensor, exact: bool) -> dict:
 def web_script(
     source: str | Path, name: str, exact: bool = False, threshold: float | None = None
 ) -> str:
-    """The script that registers a model under `name` for `SpanBERT.open`. exact: float32 instead of
-    8 bits. threshold: the null score − score above which the model gives no answer, if one was
-    chosen.
-
-    Raises InputError for a checkpoint that the page cannot run.
-    """
+    """The script that registers a model under `name` for `SpanBERT.open`. exact: float32, not 8 bits.
+    threshold: the null score − score above which the model gives no answer, if one was chosen.
+    Raises InputError for a checkpoint that the page cannot run."""
     model, wordpiece, max_length = open_model(source)
     cased = not (wordpiece.lowercase or wordpiece.strip_accents)
     require(cased, f"{source} has an uncased vocabulary, which no page can read: give a cased one.")
     answers = isinstance(model, QuestionAnsweringModel)
-    unasked = threshold is None or answers
-    require(unasked, f"{source} does not answer questions: leave out --threshold.")
-    weights = {
-        name: weight.float()
+    told = f"{source} does not answer questions: leave out --threshold."
+    require(answers or threshold is None, told)
+    tensors = {
+        name: tensor_entry(weight.float(), exact)
         for name, weight in model.state_dict().items()
         if name.startswith(HEADS) and not name.endswith(TIED)
     }
@@ -122,7 +118,7 @@ def web_script(
         "config": asdict(model.encoder.config) | {"length": max_length},
         **({} if threshold is None else {"threshold": threshold}),
         "vocabulary": wordpiece.vocabulary,
-        "tensors": {name: tensor_entry(weight, exact) for name, weight in weights.items()},
+        "tensors": tensors,
     }
     registry = "(self.SPANBERT_WEIGHTS = self.SPANBERT_WEIGHTS || {})"
     # ASCII only, so that no page has to declare the encoding of the script
@@ -141,11 +137,10 @@ class Graph(nn.Module):
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Of a model that answers, start and end scores [B,n], minus infinity at padding; of a
-        pre-trained one, hidden states [B,n,H], logits [B,n,V] of the masked language model head and,
-        if there is a boundary head, its logits [t,V]. inputs: ids, types and mask [B,n]; then for
-        that head the columns of `BoundaryTargets` but for the labels."""
-        model = self.model
-        input_ids, types, mask, *rows = inputs
+        pre-trained one, hidden states [B,n,H], MLM logits [B,n,V] and, if there is a boundary head,
+        its logits [t,V]. inputs: ids, types and mask [B,n]; then for that head the columns of
+        `BoundaryTargets` but for the labels."""
+        model, (input_ids, types, mask, *rows) = self.model, inputs
         if isinstance(model, QuestionAnsweringModel):
             batch = {"input_ids": input_ids, "token_type_ids": types, "attention_mask": mask.bool()}
             return model.scores(batch)
@@ -157,48 +152,39 @@ class Graph(nn.Module):
         return hidden, logits, model.boundary(hidden, targets)
 
 
-def write_onnx(source: str | Path, output: Path) -> list[str]:
-    """Writes a model as an ONNX file, completely or not at all. Returns lines that name its inputs
-    and outputs.
-
-    Raises InputError for a checkpoint of another kind, and if the packages that write the format
-    are missing.
-    """
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        told = f"the package {error.name} is missing: pip install onnx onnxscript."
-        raise InputError(told) from None
+def write_onnx(source: str | Path, output: Path) -> None:
+    """Writes a model as an ONNX file, completely or not at all, and prints its inputs and outputs.
+    Raises InputError for a checkpoint of another kind, and without the packages for the format."""
+    for package in ("onnx", "onnxscript"):
+        told = f"the package {package} is missing: pip install onnx onnxscript."
+        require(find_spec(package), told)
     model, *_ = open_model(source)
-    shapes = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), "B n")
+    inputs = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), "B,n")
     if isinstance(model, QuestionAnsweringModel):
-        outputs = {"start_scores": "B n", "end_scores": "B n"}
+        outputs = {"start_scores": "B,n", "end_scores": "B,n"}
     else:
-        outputs = {"hidden": "B n H", "logits": "B n V"}
+        outputs = {"hidden": "B,n,H", "logits": "B,n,V"}
     if hasattr(model, "boundary"):
-        shapes |= {f"boundary_{name}": "t" for name in BoundaryTargets._fields[:-1]}
-        outputs["boundary_logits"] = "t V"
+        inputs |= {f"boundary_{name}": "t" for name in BoundaryTargets._fields[:-1]}
+        outputs["boundary_logits"] = "t,V"
     # Any values will do, but each input needs its own tensor: torch would merge equal ones.
-    sizes = {"B n": (2, 7), "t": (3,)}
-    inputs = tuple(torch.ones(sizes[shape], dtype=torch.long) for shape in shapes.values())
-    dimensions = tuple(dict(enumerate(shape.split())) for shape in shapes.values())  # of any size
+    sizes = {"B,n": (2, 7), "t": (3,)}
+    example = tuple(torch.ones(sizes[shape], dtype=torch.long) for shape in inputs.values())
+    any_size = tuple(dict(enumerate(shape.split(","))) for shape in inputs.values())
     # otherwise it complains about other packages that are not installed
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
         program = torch.onnx.export(
             Graph(model).eval(),
-            inputs,
+            example,
             dynamo=True,
             verbose=False,
-            input_names=[*shapes],
+            input_names=[*inputs],
             output_names=[*outputs],
-            dynamic_shapes=(dimensions,),
+            dynamic_shapes=(any_size,),
         )
     assert program is not None  # None without dynamo
     with whole_file(output) as part:
         program.save(part, external_data=False)
-    return [
-        f"{kind}: " + ", ".join(f"{name} [{','.join(s.split())}]" for name, s in tensors.items())
-        for kind, tensors in (("inputs (int64)", shapes), ("outputs (float32)", outputs))
-    ]
+    for kind, tensors in (("inputs (int64)", inputs), ("outputs (float32)", outputs)):
+        print(f"{kind}: {', '.join(f'{name} [{shape}]' for name, shape in tensors.items())}")

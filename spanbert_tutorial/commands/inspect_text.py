@@ -11,13 +11,15 @@ from pathlib import Path
 from spanbert_tutorial.commands.options import HELP, add, with_options
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, TEXT, describe
 from spanbert_tutorial.commands.run_state import encoded_text
-from spanbert_tutorial.commands.tasks import TASKS, previewed, reading
+from spanbert_tutorial.commands.tasks import TASKS, read_in_words, reading
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.pretraining.evaluation import baseline_losses
 from spanbert_tutorial.pretraining.presets import Run
+
+PREVIEWS = 2  # examples to look at
 
 
 def inspect_options(parser: argparse.ArgumentParser) -> None:
@@ -31,41 +33,10 @@ def inspect_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inspect(options: argparse.Namespace) -> None:
+    """Encodes a text for a moment, keeps nothing; with --task, see there."""
     if options.task:
         return inspect_task(options)
     require(not (options.data or options.subtask), "--data and --subtask need --task: give it.")
-    inspect_text(options)
-
-
-PREVIEWS = 2  # examples to look at
-
-
-def inspect_task(options: argparse.Namespace) -> None:
-    """Reads the files as `finetune` does, and prints their counts and the first examples."""
-    task = TASKS[options.task]
-    require(options.data, "--task needs --data: give the files of the task.")
-    for name, value in (how := reading(options, task)).items():
-        require(value, f"--task {options.task} needs --{name}: give {HELP[name]}.")
-    examples = task.read(*options.data, **how, **task.training)
-    wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    settings = with_options(task.presets["small"], options)
-    if task.inputs:
-        task.inputs(with_bar(examples, task.unit), wordpiece, settings)  # warns of what is lost
-    print(previewed(examples, task, wordpiece, settings.max_length))
-    for number, example in enumerate(examples[:PREVIEWS], start=1):
-        said = str(example)
-        if task.preview:
-            tokens, label = task.preview(example, wordpiece, settings.max_length)
-            said = f"{' '.join(tokens)}\n  label: {label}"
-        print(f"{task.unit.capitalize()} {number}: {said}")
-    print(
-        f"Inputs of at most {settings.max_length} tokens; vocabulary: "
-        f"{options.vocabulary or 'that of bert-mini (give your own with --vocabulary)'}."
-    )
-
-
-def inspect_text(options: argparse.Namespace) -> None:
-    """Encodes the text for a moment, keeps nothing."""
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
     run = with_options(Run(objective="span"), options)
     with tempfile.TemporaryDirectory() as scratch:
@@ -83,3 +54,27 @@ def inspect_text(options: argparse.Namespace) -> None:
         for word in options.words or ():
             print(f"{word}: {' '.join(text.wordpiece.tokens(text.wordpiece.encode(word)))}")
         del text  # closes its files, or Windows could not remove them
+
+
+def inspect_task(options: argparse.Namespace) -> None:
+    """Reads the files as `finetune` does, and prints their counts and the first examples."""
+    task = TASKS[options.task]
+    require(options.data, "--task needs --data: give the files of the task.")
+    for name, value in (how := reading(options, task)).items():
+        require(value, f"--task {options.task} needs --{name}: give {HELP[name]}.")
+    examples = task.read(*options.data, **how, **task.training)
+    wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
+    settings = with_options(task.presets["small"], options)
+    if task.inputs:
+        task.inputs(with_bar(examples, task.unit), wordpiece, settings)  # warns of what is lost
+    print(read_in_words(examples, task, wordpiece, settings.max_length))
+    for number, example in enumerate(examples[:PREVIEWS], start=1):
+        said = str(example)
+        if task.preview:
+            tokens, label = task.preview(example, wordpiece, settings.max_length)
+            said = f"{' '.join(tokens)}\n  label: {label}"
+        print(f"{task.unit.capitalize()} {number}: {said}")
+    print(
+        f"Inputs of at most {settings.max_length} tokens; vocabulary: "
+        f"{options.vocabulary or 'that of bert-mini (give your own with --vocabulary)'}."
+    )

@@ -69,18 +69,16 @@ RANGES: dict[str, tuple[type, float, float]] = {
     "seed": (int, 0, 2**63 - 1),  # what torch and NumPy both take
     "steps": (int, 1, 999_999_999),  # the names of snapshots have nine digits
     "max-length": (int, 4, 1_000_000),  # at least [CLS], two tokens and [SEP]
-    "max-answer-length": (int, 1, 1_000_000),
-    "n-best": (int, 1, 1_000),
-    "doc-stride": (int, 1, 1_000_000),
-    "batch-size": (int, 1, 100_000),
-    "accumulate": (int, 1, 100_000),
     "vocab-size": (int, 1, 1_000_000),  # the tokenizers library allocates all of them at once
+    "n-best": (int, 1, 1_000),
     "held-out-every": (int, 2, 1_000_000),
     "epochs": (float, 1e-6, 10_000),
-    "learning-rate": (float, 1e-30, 1e38),  # the maximum of float32 is 3.4e38
-    "task-learning-rate": (float, 1e-30, 1e38),
     "threshold": (float, -math.inf, math.inf),  # a number
 }
+RANGES |= dict.fromkeys(("batch-size", "accumulate"), (int, 1, 100_000))
+RANGES |= dict.fromkeys(("max-answer-length", "doc-stride"), (int, 1, 1_000_000))
+# the maximum of float32 is 3.4e38
+RANGES |= dict.fromkeys(("learning-rate", "task-learning-rate"), (float, 1e-30, 1e38))
 
 
 def add(parser: argparse.ArgumentParser, *names: str, **how: Any) -> None:

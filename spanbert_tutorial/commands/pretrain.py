@@ -19,14 +19,7 @@ from spanbert_tutorial.bert.config import PRESETS
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
 from spanbert_tutorial.commands.options import add, with_options
 from spanbert_tutorial.commands.previews import why_unknown
-from spanbert_tutorial.commands.run_state import (
-    TEXT_FACTS,
-    encoded_text,
-    kept_when_stopped,
-    open_state,
-    remove_state,
-    snapshots_of,
-)
+from spanbert_tutorial.commands.run_state import TEXT_FACTS, encoded_text, run_state, snapshots_of
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import checksum
 from spanbert_tutorial.errors import require, shown
@@ -57,8 +50,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(options: argparse.Namespace) -> Run:
-    config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
-    start = preset(config, options.objective)
+    """Those of the preset, but for the options given. A run that starts from a checkpoint has the
+    preset of its size."""
+    name, source = options.config or "tiny", options.init_from
+    if source and not options.config:
+        config = read_config(checkpoint_folder(source, weights=False))
+        shape = config.get("num_hidden_layers"), config.get("hidden_size")
+        names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
+        told = f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}"
+        require(names, f"{told}: name a size by --config.")
+        name = names[0]
+    start = preset(name, options.objective)
     run = with_options(start, options)
     if options.batch_size and options.accumulate is None:
         run = replace(run, accumulate=1)  # who sets the batch size means the size of a step
@@ -67,48 +69,32 @@ def settings(options: argparse.Namespace) -> Run:
     return replace(run, warmup=warmup) if options.steps else run
 
 
-def size_of(source: str) -> str:
-    """The name of a checkpoint's size, which decides the defaults of a run that starts from it."""
-    config = read_config(checkpoint_folder(source, weights=False))
-    shape = config.get("num_hidden_layers"), config.get("hidden_size")
-    names = [name for name, sizes in PRESETS.items() if sizes[:2] == shape]
-    require(
-        names,
-        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}: name a size by --config.",
-    )
-    return names[0]
-
-
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out metrics → checkpoint."""
     run, compiling = compiled_or_not(settings(options), options)
     if options.dry_run:
         return dry_run(run, options, compiling)
-    main = processes().is_main_process  # one of several under `accelerate launch`
     output = options.output
     if output is None:
         output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
     inside = Path(output).resolve().is_relative_to(Path(options.corpus).resolve())
     told = f"the output {output} is inside the corpus {options.corpus}: give another --output."
     require(options.corpus == "almanac" or not inside, told)
-    # encoded text and snapshots, until the checkpoint is complete
-    state = open_state(output, options.resume)
-    if state is None:
-        return
     began = time.monotonic()
-    with kept_when_stopped(state):
+    with run_state(output, options.resume) as state:
+        if state is None:
+            return
         text = encoded_text(options, state / "text")
         model = start(options, run, text)
         facts = asdict(run) | {"text": checksum(state / "text" / TEXT_FACTS)}
-        keeper = snapshots_of(state, facts, model)
-        keeper.check()  # before anything reads the text
-        if main:
+        keeper = snapshots_of(state, facts, model)  # before anything reads the text
+        if processes().is_main_process:  # one of several under `accelerate launch`
             describe(options.corpus, text, run.max_length)
             if any(task.paired for task in objective_or_mixture(run.objective).tasks):
                 # the share of NotNext is what a guesser's loss depends on
                 print(f"Pairs: {runs.training_data(run, text).report}.")
         model, _ = runs.pretrain(run, text, model, keeper, compiling)
-        if not main:
+        if not processes().is_main_process:
             return
         held_out = held_out_metrics(model, run, text, HELD_OUT_BATCHES, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
@@ -116,32 +102,30 @@ def pretrain(options: argparse.Namespace) -> None:
         about = card(run, options, text, model, reached, json.loads(metrics.splitlines()[-1]))
         texts = {"README.md": about, "metrics.jsonl": metrics}
         save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
-    print("\n".join(reached))
-    print_predictions(model, text)
-    print(
-        f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
-        f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
-    )
-    del text  # closes its files, or Windows could not remove them
-    remove_state(state)  # last: until here the run could be resumed from it
+        print("\n".join(reached))
+        print_predictions(model, text)
+        print(
+            f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
+            f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
+        )
+        del text  # closes its files, or Windows could not remove them
 
 
 def describe(corpus: str, text: EncodedText, max_length: int) -> None:
     """Prints what is trained on, the loss to beat, and warnings about the text. max_length: of the
     inputs, in tokens."""
+    ids, documents = text.train.ids, len(text.train.document_ends)
     print(
-        f"Text: {corpus}, {len(text.train.document_ends):,} documents, "
-        f"{len(text.train.ids):,} tokens, a vocabulary of {len(text.wordpiece):,}; "
-        f"{len(text.held_out.document_ends):,} documents held out.\n"
+        f"Text: {corpus}, {documents:,} documents, {len(ids):,} tokens, a vocabulary of "
+        f"{len(text.wordpiece):,}; {len(text.held_out.document_ends):,} documents held out.\n"
         f"Unigram entropy: {abs(text.unigram_entropy):.2f} nats. A model that knows only frequencies "
         f"has about this loss."
     )
-    ids = text.train.ids
     starts = range(0, len(ids), 2**24)  # no copy of all
     unknown = sum(int((ids[at : at + 2**24] == text.wordpiece.unk_id).sum()) for at in starts)
     if unknown > 0.01 * len(ids):
         print(why_unknown(unknown / len(ids), text.wordpiece))
-    mean = len(ids) / len(text.train.document_ends)
+    mean = len(ids) / documents
     if mean < max_length / 2:
         print(
             f"A document has {mean:,.0f} tokens on average, but an input has {max_length} positions "
@@ -240,11 +224,22 @@ def report(model: PretrainingModel, held_out: dict[str, dict[str, float]]) -> li
         for task in model.tasks:
             loss = f"  {task.loss_name.upper()}"
             if task.loss_name in values:
-                loss += f" {values[task.loss_name]:.2f}"
-                lines.append(f"{loss} per {task.counted}{compared(task, values)}.")
+                told = f"{values[task.loss_name]:.2f} per {task.counted}{compared(task, values)}"
+                lines.append(f"{loss} {told}.")
             elif not task.paired or masking == "pairs":
                 lines.append(f"{loss}: no {task.counted} in the held-out text.")
     return lines
+
+
+def compared(task: AuxiliaryObjective, values: dict[str, float]) -> str:
+    """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
+    told, name = "", task.loss_name
+    if task.chance:
+        told = f" ({task.chance[1]} {task.chance[0]:.2f})"
+    elif f"{name}_frequency" in values:
+        alone, by_position = (values[f"{name}_{way}"] for way in ("frequency", "by_position"))
+        told = f" (frequency alone {alone:.2f}, by position {by_position:.2f})"
+    return told + (f"; {task.explained}" if task.explained else "")
 
 
 def print_predictions(model: PretrainingModel, text: EncodedText) -> None:
@@ -263,17 +258,6 @@ def print_predictions(model: PretrainingModel, text: EncodedText) -> None:
                 print(f"  {head.upper()}:    {' '.join(best)}")
 
 
-def compared(task: AuxiliaryObjective, values: dict[str, float]) -> str:
-    """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
-    told = ""
-    if task.chance:
-        told = f" ({task.chance[1]} {task.chance[0]:.2f})"
-    elif (name := f"{task.loss_name}_frequency") in values:
-        by_position = values[f"{task.loss_name}_by_position"]
-        told = f" (frequency alone {values[name]:.2f}, by position {by_position:.2f})"
-    return told + (f"; {task.explained}" if task.explained else "")
-
-
 def card(
     run: Run,
     options: argparse.Namespace,
@@ -283,7 +267,7 @@ def card(
     line: dict[str, float],
 ) -> str:
     """README.md of a checkpoint. reached: its `report`; line: the last one of its metrics."""
-    config = model.encoder.config
+    config, corpus = model.encoder.config, Path(options.corpus).name
     facts: dict[str, Any] = {"layers × width": f"{config.num_hidden_layers} × {config.hidden_size}"}
     facts |= {name: value for name, value in asdict(run).items() if name != "size"}
     if options.init_from:  # then these two do not describe the first weights
@@ -292,11 +276,14 @@ def card(
     facts["vocabulary"] = Path(options.vocabulary or options.init_from or "its own").name
     facts["titles left out"] = Path(options.leave_out).name if options.leave_out else "none"
     facts["tokens seen"] = f"{line['tokens']:,}"
-    facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
+    number, arithmetic = processes().num_processes, precision().replace("no", "float32")
+    device = f"CPU, {number} × {torch.get_num_threads()} threads"
+    if torch.cuda.is_available():
+        device = f"{number} × {torch.cuda.get_device_name()}"
+    facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device}, {arithmetic}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
     scores = "\n".join(f"- {one.strip()}" for one in reached)
-    corpus = Path(options.corpus).name
-    almanac = corpus == "almanac"
+    almanac = "CC BY 4.0, as that of the almanac"
     return (
         f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
         f"Text: {corpus}; {len(text.train.ids):,} tokens, cased vocabulary of "
@@ -304,12 +291,5 @@ def card(
         f"| setting | value |\n|---|---|\n{rows}\n\n"
         "With every selected token replaced by [MASK], beside two baselines without context on "
         f"the same tokens:\n\n{scores}\n\nLicense of the weights: "
-        f"{'CC BY 4.0, as that of the almanac' if almanac else 'that of the text applies'}.\n"
+        f"{almanac if corpus == 'almanac' else 'that of the text applies'}.\n"
     )
-
-
-def device() -> str:
-    arithmetic = {"no": "float32"}.get(precision(), precision())
-    if torch.cuda.is_available():
-        return f"{processes().num_processes} × {torch.cuda.get_device_name()}, {arithmetic}"
-    return f"CPU, {processes().num_processes} × {torch.get_num_threads()} threads, {arithmetic}"

@@ -8,13 +8,16 @@ tokens, its label in words).
 from collections.abc import Sequence
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.tasks import conll, relation_files, sentence_files, tagging_files
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import relation_extraction as relations
+from spanbert_tutorial.tasks import sentence_files
 from spanbert_tutorial.tasks.classification import Framed
+from spanbert_tutorial.tasks.conll import Document
 from spanbert_tutorial.tasks.coreference import segmented
+from spanbert_tutorial.tasks.relation_files import Example
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.tagging import Words
+from spanbert_tutorial.tasks.tagging_files import LabeledText
 from spanbert_tutorial.tasks.windows import encode, windows
 
 Preview = tuple[list[str], str]
@@ -52,41 +55,34 @@ def question_preview(question: Question, wordpiece: WordPiece, max_length: int) 
     return tokens, f'"{question.answers[0].text}", {here}'
 
 
-def documents_summary(documents: Sequence[conll.Document]) -> str:
+def documents_summary(documents: Sequence[Document]) -> str:
     return plural(sum(len(document.clusters) for document in documents), "cluster")
 
 
-def document_preview(document: conll.Document, wordpiece: WordPiece, max_length: int) -> Preview:
+def document_preview(document: Document, wordpiece: WordPiece, max_length: int) -> Preview:
     """The first segment, and the first clusters."""
     ids = segmented(document, wordpiece, max_length)[0].ids[0]
-    clusters = [
-        " = ".join(document.text(mention) for mention in cluster) for cluster in document.clusters
-    ]
+    clusters = [" = ".join(map(document.text, cluster)) for cluster in document.clusters]
     more = f"; and {len(clusters) - 3:,} more" if len(clusters) > 3 else ""
     return wordpiece.tokens(ids.tolist()), f"{'; '.join(clusters[:3]) or 'no cluster'}{more}"
 
 
-def relations_summary(examples: Sequence[relation_files.Example]) -> str:
+def relations_summary(examples: Sequence[Example]) -> str:
     return plural(len({example.relation for example in examples}), "relation")
 
 
-def relation_preview(
-    example: relation_files.Example, wordpiece: WordPiece, max_length: int
-) -> Preview:
+def relation_preview(example: Example, wordpiece: WordPiece, max_length: int) -> Preview:
     """The sentence with its markers, as in SpanBERT's released code."""
     larger = wordpiece.with_tokens(relations.markers([example], "replaced"))
     ids = relations.Marked.of(example, larger, "replaced", max_length).ids
-    subject, object_ = (
-        " ".join(example.words[name.first : name.last + 1])
-        for name in (example.subject, example.object)
-    )
-    return larger.tokens(ids.tolist()), f"{example.relation} of {subject} to {object_}"
+    places = example.subject, example.object
+    names = [" ".join(example.words[place.first : place.last + 1]) for place in places]
+    return larger.tokens(ids.tolist()), f"{example.relation} of {names[0]} to {names[1]}"
 
 
 def sentences_summary(examples: Sequence[sentence_files.Example]) -> str:
     labels = {label for _, label in examples}
-    scores = [label for label in labels if isinstance(label, float)]
-    if scores:
+    if scores := [label for label in labels if isinstance(label, float)]:
         return f"scores from {min(scores):g} to {max(scores):g}"
     return plural(len(labels), "label")
 
@@ -99,15 +95,12 @@ def sentence_preview(
     return wordpiece.tokens(ids.tolist()), str(label)
 
 
-def tagging_summary(texts: Sequence[tagging_files.LabeledText]) -> str:
+def tagging_summary(texts: Sequence[LabeledText]) -> str:
     labels = [label for _, entities in texts for *_, label in entities]
-    kinds = plural(len(set(labels)), "label")
-    return f"{len(labels):,} entities of {kinds}"
+    return f"{len(labels):,} entities of {plural(len(set(labels)), 'label')}"
 
 
-def tagging_preview(
-    example: tagging_files.LabeledText, wordpiece: WordPiece, max_length: int
-) -> Preview:
+def tagging_preview(example: LabeledText, wordpiece: WordPiece, max_length: int) -> Preview:
     text, entities = example
     ids = Words.of(text, wordpiece).parts(max_length)[0].ids
     named = "; ".join(f"{text[start:end]} = {label}" for start, end, label in entities)

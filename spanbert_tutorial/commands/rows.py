@@ -14,7 +14,7 @@ from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks import coreference, sentence_files, squad_files, tagging_files
 from spanbert_tutorial.tasks.classification import SentencePredictor
-from spanbert_tutorial.tasks.question_answering import Answer, QuestionAnswerer
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.relation_extraction import RelationExtractor
 from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 from spanbert_tutorial.tasks.squad_files import Question
@@ -24,12 +24,10 @@ from spanbert_tutorial.text.lines import kind_of_file, read_text
 Row = dict[str, Any]
 
 
-def is_plain(path: str) -> bool:
-    return kind_of_file(path) == ".txt"
-
-
-def plain_text(path: str) -> str:
-    """The text of a file, its line ends unchanged: the offsets count them."""
+def plain_text(path: str) -> str | None:
+    """The text of a .txt, its line ends unchanged: the offsets count them; None for other files."""
+    if kind_of_file(path) != ".txt":
+        return None
     return read_text(path, "a text file", translate=False)
 
 
@@ -42,63 +40,60 @@ def place_in_words(words: Sequence[str], first: int, last: int) -> Row:
 
 
 def answers(options: argparse.Namespace, answerer: QuestionAnswerer) -> Iterator[Row]:
-    plain = [path for path in options.data if is_plain(path)]
+    texts = {path: plain_text(path) for path in options.data}
+    plain = {path: text for path, text in texts.items() if text is not None}
     asking = options.question or []
     mend = "give it with a .txt, and with no other file"
     require(bool(plain) == bool(asking), f"--question belongs to plain text: {mend}.")
     asked = [
         Question(f"{Path(path).name}, question {number}", question, text)
-        for path in plain
-        for text in [plain_text(path)]
+        for path, text in plain.items()
         for number, question in enumerate(asking, start=1)
     ]
     asked += squad_files.read(*(path for path in options.data if path not in plain), labeled=False)
     pairs = ((one.question, one.context) for one in with_bar(asked, "question"))
     found = answerer.answer_many(pairs, options.threshold, n_best=options.n_best)
-
-    def row(answer: Answer) -> Row:
-        return {name: getattr(answer, name) for name in ("text", "start", "end", "score")}
-
     for one, answer in zip(asked, found, strict=True):
-        best = [row(each) for each in answer.n_best]
+        own, *best = [
+            {name: getattr(each, name) for name in ("text", "start", "end", "score")}
+            for each in (answer, *answer.n_best)
+        ]
         more = {"null_score": answer.null_score, "n_best": best}
-        yield {"id": one.id, "question": one.question} | row(answer) | more
+        yield {"id": one.id, "question": one.question} | own | more
 
 
 def clusters(
     options: argparse.Namespace, resolver: coreference.CoreferenceResolver
 ) -> Iterator[Row]:
     for path in options.data:
-        if is_plain(path):
-            text = plain_text(path)
+        if (text := plain_text(path)) is not None:
             document, offsets = coreference.plain_with_offsets(text, Path(path).name)
             documents = [document]
         else:
-            documents, offsets = coreference.read(path), []
+            documents, offsets = [*coreference.read(path)], []
         for document in documents:
             rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
                 rows.append([])
                 for (first, last), score in cluster.items():
-                    if offsets:
+                    where = place_in_words(document.words, first, last)
+                    if text is not None:
                         where = place(text, offsets[first][0], offsets[last][1])
-                    else:
-                        where = place_in_words(document.words, first, last)
                     rows[-1].append(where | {"score": score})
             yield {"name": document.name, "part": document.part, "clusters": rows}
 
 
 def relations(options: argparse.Namespace, extractor: RelationExtractor) -> Iterator[Row]:
     for path in options.data:
-        examples = read_one(Path(path), labeled=False)
-        text = plain_text(path) if is_plain(path) else ""
-        marked = marked_places(text) if text else [()] * len(examples)
+        examples, text = read_one(Path(path), labeled=False), plain_text(path) or ""
+        marked: Sequence[tuple] = marked_places(text) or [()] * len(examples)
         scores = extractor.scores(examples)
         for example, places, row in zip(examples, marked, scores, strict=True):
             score, best = row.softmax(-1).max(-1)
-            names = [place(text, *one) for one in places]
-            for name in (example.subject, example.object) if not text else ():
-                names.append(place_in_words(example.words, name.first, name.last))
+            names = [place(text, *one) for one in places] or [
+                place_in_words(example.words, name.first, name.last)
+                for name in (example.subject, example.object)
+            ]
             said = {"id": example.id, "relation": extractor.facts["relations"][int(best)]}
             yield said | {"score": float(score), "subject": names[0], "object": names[1]}
 
@@ -118,8 +113,7 @@ def sentences(options: argparse.Namespace, predictor: SentencePredictor) -> Iter
 def entities(options: argparse.Namespace, tagger: Tagger) -> Iterator[Row]:
     """A row for each text; of a plain text one for all its sentences."""
     for path in options.data:
-        examples = tagging_files.read(path, labeled=False)
-        text = plain_text(path) if is_plain(path) else ""
+        examples, text = tagging_files.read(path, labeled=False), plain_text(path) or ""
         starts = [at for at, _ in tagging_files.placed_sentences(text)] or [0] * len(examples)
         rows = []
         for (part, _), at, found in zip(examples, starts, tagger.predict(examples), strict=True):

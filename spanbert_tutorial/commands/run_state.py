@@ -3,6 +3,7 @@ resume from. Chapter: `book/workshop/engine`.
 """
 
 import argparse
+import filecmp
 import json
 import os
 import shutil
@@ -26,78 +27,71 @@ from spanbert_tutorial.text.lines import lines_of, read_text, visible
 TEXT_FACTS = "asked.json"  # in the folder of an encoded text
 
 
-def open_state(output: str | Path, resume: bool) -> Path | None:
-    """The folder next to `output` in which the run keeps its state until `output` is complete; None
+@contextmanager
+def run_state(output: str, resume: bool) -> Iterator[Path | None]:
+    """The folder next to `output` in which a run keeps its state until `output` is complete; None
     if a stopped run had already finished. All processes follow what the first one finds.
 
-    Raises InputError, in the first process, for an output that exists or cannot be made, for a
-    stopped run without `resume`, and for `resume` without a stopped run.
+    Whatever stops the code inside, a state with a snapshot is kept, and Ctrl-C and a full disk have
+    a note on how to resume; a state without one is removed, if it was made here. Raises InputError,
+    in the first process, for an output that exists or cannot be made, for a stopped run without
+    `resume`, and for `resume` without a stopped run.
     """
     state = Path(output).parent / f"{Path(output).name}.training"
-    first = processes().is_main_process
-    (complete,) = broadcast_object_list([first and resume and finished(Path(output), state)])
-    if complete:
-        return None
+    earlier, first = os.path.lexists(state), processes().is_main_process
+    # A run killed at the very end left both; metrics that differ belong to another run.
+    written, rest = Path(output, "metrics.jsonl"), state / "metrics.jsonl"
+    complete = first and resume and written.is_file() and rest.is_file()
+    complete = complete and filecmp.cmp(written, rest, shallow=False)
+    if broadcast_object_list([complete])[0]:
+        if first:
+            remove_state(state)
+            print(f"The stopped run had already finished: {output} is complete.")
+        yield None
+        return
+
     if first:
         check_output(output)
-        stopped = os.path.lexists(state)
-        require(stopped or not resume, f"there is no stopped run in {state}: leave out --resume.")
+        require(earlier or not resume, f"there is no stopped run in {state}: leave out --resume.")
         told = f"{state} holds a stopped run: continue it with --resume, or remove that folder."
-        require(resume or not stopped, told)
+        require(resume or not earlier, told)
         if not resume:
             check_output(state)
-    return state
-
-
-@contextmanager
-def kept_when_stopped(state: Path) -> Iterator[None]:
-    """Whatever stops the code inside, a state with a snapshot is kept, and Ctrl-C and a full disk
-    have a note on how to resume; a state without one is removed, if it was made here."""
-    earlier = state.exists()
 
     def has_snapshot() -> bool:
         return any(state.glob("snapshots/step-*[0-9]"))
 
     with new_parents(state):
         try:
-            yield
+            yield state
         except (KeyboardInterrupt, NoRoom) as stop:
             if has_snapshot():
                 stop.add_note("continue with the same command and --resume")  # `main` prints it
             raise
         finally:
-            if processes().is_main_process and not earlier and not has_snapshot():
+            if first and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
+    if first:
+        remove_state(state)
+
+
+def remove_state(state: Path) -> None:
+    """Removes the large parts first and the metrics last: they tell whose state it is."""
+    for part in ("snapshots", "text", "."):
+        shutil.rmtree(state / part, ignore_errors=True)
 
 
 def snapshots_of(state: Path, facts: Mapping[str, Any], start: nn.Module | None) -> Snapshots:
     """The snapshots of a run. facts: what must not change when it is resumed, beside the weights to
-    start from, the arithmetic and the number of processes."""
+    start from, the arithmetic and the number of processes. Raises InputError if something did."""
     known = {
         "start": fingerprint(start) if start else "new weights",
         "arithmetic": precision(),
         "processes": processes().num_processes,
     }
-    return Snapshots(state / "snapshots", {**facts, **known})
-
-
-def finished(output: Path, state: Path) -> bool:
-    """Whether the run was killed at the very end, when its checkpoint was in place; removes the
-    rest. Metrics that differ belong to another run."""
-    written, rest = output / "metrics.jsonl", state / "metrics.jsonl"
-    known = written.is_file() and rest.is_file()
-    if not known or rest.read_bytes() != written.read_bytes():
-        return False
-    remove_state(state)
-    print(f"The stopped run had already finished: {output} is complete.")
-    return True
-
-
-def remove_state(state: Path) -> None:
-    """Removes the large parts first and the metrics last: they tell `finished` whose state it
-    is."""
-    for part in ("snapshots", "text", "."):
-        shutil.rmtree(state / part, ignore_errors=True)
+    snapshots = Snapshots(state / "snapshots", {**facts, **known})
+    snapshots.check()
+    return snapshots
 
 
 def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
@@ -105,7 +99,15 @@ def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
     not at all; of a run that goes on, what its earlier part encoded. Raises InputError if the
     options describe another text than that."""
     if processes().is_main_process:
-        asked = text_facts(options)
+        titles, corpus = read_titles(options.leave_out), options.corpus
+        vocabulary = options.vocabulary or options.init_from
+        # what the encoded text depends on: of files their content, wherever they lie
+        facts = [corpus, vocabulary, options.vocab_size, options.held_out_every, sorted(titles)]
+        if corpus != "almanac" and Path(corpus).exists():
+            facts[0] = {file.name: checksum(file) for file in corpus_files(corpus)}
+        if vocabulary and Path(vocabulary).is_file():
+            facts[1] = checksum(Path(vocabulary))
+        asked = json.dumps(facts).encode()
         if folder.exists():
             require(
                 (folder / TEXT_FACTS).read_bytes() == asked,
@@ -113,35 +115,16 @@ def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
                 "options and files, or remove that folder.",
             )
         else:
-            print(f"Reading and encoding {options.corpus} ...", flush=True)
-            titles = read_titles(options.leave_out)
-            how = vocabulary_of(options), options.vocab_size, titles, options.held_out_every
+            print(f"Reading and encoding {corpus} ...", flush=True)
             with writing(f"the encoded text {folder}"), whole_folder(folder) as part:
-                open_text(options.corpus, part, *how)
+                how = vocabulary, options.vocab_size, titles, options.held_out_every
+                open_text(corpus, part, *how)
                 (part / TEXT_FACTS).write_bytes(asked)
             if titles:
-                print(
-                    f"Left out: {len(titles.skipped):,} of the {len(titles):,} titles in "
-                    f"{options.leave_out} were found."
-                )
+                found = f"{len(titles.skipped):,} of the {len(titles):,} titles"
+                print(f"Left out: {found} in {options.leave_out} were found.")
     processes().wait_for_everyone()
     return reopen_text(folder)
-
-
-def vocabulary_of(options: argparse.Namespace) -> str | None:
-    return options.vocabulary or options.init_from
-
-
-def text_facts(options: argparse.Namespace) -> bytes:
-    """What the encoded text depends on, in JSON: of files their content, wherever they lie."""
-    corpus, vocabulary = options.corpus, vocabulary_of(options)
-    if corpus != "almanac" and Path(corpus).exists():
-        corpus = {file.name: checksum(file) for file in corpus_files(corpus)}
-    if vocabulary and Path(vocabulary).is_file():
-        vocabulary = checksum(Path(vocabulary))
-    titles = sorted(read_titles(options.leave_out))
-    facts = corpus, vocabulary, options.vocab_size, options.held_out_every, titles
-    return json.dumps(facts).encode()
 
 
 def read_titles(path: str | None) -> Titles:

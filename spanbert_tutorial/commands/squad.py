@@ -41,6 +41,12 @@ def make_questions_options(parser: argparse.ArgumentParser) -> None:
 def tuning_questions(options: argparse.Namespace, questions: Sequence[Question]) -> list[Question]:
     """The questions of `--tune-on`. Raises InputError unless a threshold can be chosen on them for
     `questions`."""
+
+    def identities(given: Sequence[Question]) -> set[Any]:
+        """What two questions that are the same share: their ids, or their texts with contexts."""
+        texts = {(squad_files.asked(question), question.context) for question in given}
+        return {question.id for question in given} | texts
+
     data = ", ".join(options.data)
     open_ones = not all(question.answers for question in questions)
     require(open_ones, f"all questions of {data} have answers: leave out --tune-on.")
@@ -49,17 +55,9 @@ def tuning_questions(options: argparse.Namespace, questions: Sequence[Question])
         len({bool(question.answers) for question in other}) == 2,
         f"{options.tune_on} needs questions with an answer and questions without one: mend that.",
     )
-    require(
-        not identities(questions) & identities(other),
-        f"{options.tune_on} contains questions of {data}: give others, or no --tune-on.",
-    )
+    told = f"{options.tune_on} contains questions of {data}: give others, or no --tune-on."
+    require(not identities(questions) & identities(other), told)
     return other
-
-
-def identities(questions: Sequence[Question]) -> set[Any]:
-    """What shows that two questions are the same: their ids, or their texts with contexts."""
-    ids = {question.id for question in questions}
-    return ids | {(squad_files.asked(question), question.context) for question in questions}
 
 
 def results(
@@ -69,9 +67,8 @@ def results(
     questions need a threshold."""
     other = tuning_questions(options, questions) if options.tune_on else []
     texts, odds = answerer.predict(questions)
-    for note in notes(questions, answerer, options.characters):
-        print(note, file=sys.stderr)
     final = texts
+    print_notes(questions, answerer, options.characters)
     if all(question.answers for question in questions):
         result: dict[str, Any] = squad.score(texts, questions)
     else:
@@ -96,23 +93,23 @@ def results(
     return {"predictions": final, "texts": texts, "null_odds": odds, "score": result}
 
 
-def notes(
+def print_notes(
     questions: Sequence[Question], answerer: qa.QuestionAnswerer, characters: bool
-) -> Iterator[str]:
-    """What one has to know of these questions to read their scores."""
+) -> None:
+    """Says what one has to know of these questions to read their scores."""
     answered = [question for question in questions if question.answers]
     encoded = ((encode(answerer.wordpiece, q.question, q.context), q) for q in answered)
     tokens = (qa.answer_tokens(*pair) for pair in encoded)
-    too_long = qa.never_given(tokens, answerer.max_answer_length)
+    notes = [qa.never_given(tokens, answerer.max_answer_length)]
     if not answered:
-        yield "No question has an answer, so the scores say nothing about answers."
-    if too_long:
-        yield too_long
-    if not characters and answered and squad.unspaced(q.answers[0].text for q in answered):
-        yield (
+        notes.append("No question has an answer, so the scores say nothing about answers.")
+    elif not characters and squad.unspaced(q.answers[0].text for q in answered):
+        notes.append(
             "Exact match and F1 have the rules of English SQuAD, with spaces between words and ASCII "
             "punctuation; --characters adds an F1 over characters."
         )
+    for note in filter(None, notes):
+        print(note, file=sys.stderr)
 
 
 def answer(options: argparse.Namespace) -> None:
@@ -120,11 +117,9 @@ def answer(options: argparse.Namespace) -> None:
     context = read_text(options.context_file, "a text file", translate=False)
     answerer = open_model(qa.QuestionAnswerer, options)
     best = answerer.answer(options.question, context, options.threshold, options.n_best)
+    scores = f"score {best.score:.2f}, null score {best.null_score:.2f}"
     print(best.text or "(no answer)")
-    print(
-        f"score {best.score:.2f}, null score {best.null_score:.2f}, "
-        f"characters {best.start} to {best.end}"
-    )
+    print(f"{scores}, characters {best.start} to {best.end}")
     for number, other in enumerate(best.n_best if options.n_best > 1 else (), start=1):
         place = f"characters {other.start} to {other.end}"
         print(f"{number}. {other.text} (score {other.score:.2f}, {place})")

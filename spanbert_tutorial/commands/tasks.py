@@ -7,8 +7,9 @@ import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +20,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands import previews, rows, squad
 from spanbert_tutorial.commands.options import add, open_model, with_options
 from spanbert_tutorial.commands.previews import plural
-from spanbert_tutorial.commands.run_state import (
-    kept_when_stopped,
-    open_state,
-    remove_state,
-    snapshots_of,
-)
+from spanbert_tutorial.commands.run_state import run_state, snapshots_of
 from spanbert_tutorial.engine.files import whole_folder, write_text, writing
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
@@ -43,41 +39,29 @@ from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 
 class Task(NamedTuple):
-    """A task that an encoder is fine-tuned for.
-
-    read: (path, …) → examples. model: a class with `from_pretrained(source, tokenizer)`,
-    `predict(examples)` and `save(folder, texts)`. fine_tune: (encoder, wordpiece, examples,
-    settings, snapshots) → model and history. presets: settings by name, among them "small" and
-    "spanbert". score: (examples, predictions, …) → metrics, ready for JSON. summary, preview: what
-    the examples hold and how the model sees one, in words (`commands/previews.py`). rows: (options,
-    model) → what `predict` writes (`commands/rows.py`).
-
-    What few tasks need: settings, scoring, predicting, reading: names of further options, of fields
-    of `FineTuning`, of `evaluate`, of `predict`, and of what `read` and `score` also take. training:
-    what `read` also takes for the data to train on. results: (options, examples, model) → contents
-    of files, one of them "score", instead of `score`. start: source → a model with the head of this
-    task, or None if the source has no such head. inputs: (examples, wordpiece, settings) → what is
-    trained on, with warnings of what is lost.
-    """
+    """A task that an encoder is fine-tuned for. The fields from `score` on are not for all tasks."""
 
     help: str
     unit: str  # what an example is called
     data: str  # what --data takes
-    read: Callable[..., list]
-    model: Any
+    read: Callable[..., list]  # (path, …, what `reading` names) → examples
+    model: Any  # has from_pretrained(source, tokenizer), predict(examples), save(folder, texts)
+    # (encoder, wordpiece, examples, settings, snapshots) → model, history
     fine_tune: Callable[..., tuple]
-    presets: Mapping[str, FineTuning]
+    presets: Mapping[str, FineTuning]  # among them "small" and "spanbert"
+    # (examples, predictions, what `reading` names) → metrics, ready for JSON
     score: Callable[..., Any] | None = None
-    summary: Callable[[Any], str] | None = None
-    preview: Callable[..., tuple[list[str], str]] | None = None
-    rows: Any = None
-    settings: Sequence[str] = ()
-    scoring: Sequence[str] = ()
-    predicting: Sequence[str] = ()
-    reading: Sequence[str] = ()
-    training: Mapping[str, str] = {}
+    summary: Callable[[Any], str] | None = None  # what examples hold, in words
+    preview: Callable[..., tuple[list[str], str]] | None = None  # how the model sees one
+    rows: Any = None  # (options, model) → what `predict` writes
+    reading: Sequence[str] = ()  # options for `read` and `score`
+    options: Mapping[str, Sequence[str]] = {}  # further ones of a command
+    training: Mapping[str, str] = {}  # what `read` also takes for the data to train on
+    # (options, examples, model) → contents of files, one of them "score", instead of `score`
     results: Callable[..., dict[str, Any]] | None = None
+    # source → a model with the head of this task, or None if the source has no such head
     start: Callable[[str], Any] | None = None
+    # (examples, wordpiece, settings) → what is trained on, with warnings of what is lost
     inputs: Callable[..., Any] | None = None
 
 
@@ -94,9 +78,11 @@ TASKS = {
         summary=previews.questions_summary,
         preview=previews.question_preview,
         rows=rows.answers,
-        settings=("doc-stride", "max-answer-length", "answers-only"),
-        scoring=("tune-on", "characters", "max-answer-length"),
-        predicting=("question", "threshold", "n-best", "max-answer-length"),
+        options={
+            "finetune": ("doc-stride", "max-answer-length", "answers-only"),
+            "evaluate": ("tune-on", "characters", "max-answer-length"),
+            "predict": ("question", "threshold", "n-best", "max-answer-length"),
+        },
         training={"part": "train"},
         results=squad.results,
         start=qa.model_with_head,
@@ -115,7 +101,7 @@ TASKS = {
         previews.documents_summary,
         previews.document_preview,
         rows.clusters,
-        settings=("task-learning-rate",),
+        options={"finetune": ("task-learning-rate",)},
     ),
     "relations": Task(
         "the relation between two marked names",
@@ -167,46 +153,40 @@ TASKS = {
 
 # --- options ------------------------------------------------------------------------
 
+# command → what it does, and what its --output is
+COMMANDS = {
+    "finetune": ("Fine-tune a checkpoint", "folder of the fine-tuned model"),
+    "evaluate": ("Score a fine-tuned model", "new folder for predictions and scores (.json)"),
+    "predict": ("Predict (labels, if any, are not looked at)", "file, a line of JSON an example"),
+}
 
-def add_tasks(
-    parser: argparse.ArgumentParser, does: str, names: Iterable[str]
-) -> Iterator[tuple[Task, argparse.ArgumentParser]]:
-    """The tasks as commands below a command, which `does` something, for the help: each task and
-    its parser, which has the options for its files and its vocabulary."""
+
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """Adds the tasks below a command, each with its options; the `PRESETS` of a task fill in what
+    is not given to `finetune`."""
+    does, output = COMMANDS[command]
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
-    for name in names:
-        task = TASKS[name]
+    for name, task in TASKS.items():
+        if command == "predict" and not task.rows:
+            continue
         options = tasks.add_parser(name, help=task.help, description=f"{does}: {task.help}.")
         add(options, "data", nargs="+", required=True, help=task.data)
         add(options, *task.reading, required=True)
         add(options, "vocabulary", help="its vocabulary, if it is not in that folder")
-        yield task, options
+        if command == "finetune":
+            add(options, "init-from", required=True)
+            add(options, "preset", choices=task.presets)
+            add(options, "epochs", "batch-size", "learning-rate", "max-length", "seed")
+            add(options, "untrained", "resume")
+        else:
+            add(options, "model", required=True)
+        add(options, *task.options.get(command, ()))
+        add(options, "output", required=True, help=output)
 
 
-def finetune_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `finetune TASK`; the `PRESETS` of the task fill in what is not given."""
-    for task, options in add_tasks(parser, "Fine-tune a checkpoint", TASKS):
-        add(options, "init-from", required=True)
-        add(options, "output", required=True, help="folder of the fine-tuned model")
-        add(options, "preset", choices=task.presets)
-        add(options, "epochs", "batch-size", "learning-rate", "max-length", "seed")
-        add(options, *task.settings, "untrained", "resume")
-
-
-def evaluate_options(parser: argparse.ArgumentParser) -> None:
-    for task, options in add_tasks(parser, "Score a fine-tuned model", TASKS):
-        add(options, "model", required=True)
-        add(options, *task.scoring)
-        add(options, "output", required=True, help="new folder for predictions and scores (.json)")
-
-
-def predict_options(parser: argparse.ArgumentParser) -> None:
-    does = "Predict, also where labels are missing; those there are not looked at"
-    names = [name for name, task in TASKS.items() if task.rows]
-    for task, options in add_tasks(parser, does, names):
-        add(options, "model", required=True)
-        add(options, *task.predicting)
-        add(options, "output", required=True, help="file, a line of JSON for each example")
+finetune_options = partial(add_options, command="finetune")
+evaluate_options = partial(add_options, command="evaluate")
+predict_options = partial(add_options, command="predict")
 
 
 def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
@@ -220,56 +200,52 @@ def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
 def finetune(options: argparse.Namespace) -> None:
     """Examples → batches → training → a folder that `evaluate` opens."""
     task = TASKS[options.task]
-    first = processes().is_main_process
-    state = open_state(options.output, options.resume)
-    if state is None:
-        return
-    with kept_when_stopped(state):
+    with run_state(options.output, options.resume) as state:
+        if state is None:
+            return
         # the first process reports errors and downloads from the hub before the others start
         with processes().main_process_first():
-            examples = task.read(*options.data, **reading(options, task), **task.training)
+            how = reading(options, task)
+            examples = task.read(*options.data, **how, **task.training)
             wordpiece = read_vocabulary(options.vocabulary or options.init_from)
             start = starting_model(options, task)
             kept = not isinstance(start, BertEncoder)
             width = (start.encoder if kept else start).config.hidden_size
             preset = options.preset or ("small" if width < 768 else "spanbert")
             settings = with_options(task.presets[preset], options)
-            facts = {
-                **asdict(settings),
-                "untrained": bool(options.untrained),
-                **reading(options, task),
-            }
+            facts = asdict(settings) | {"untrained": bool(options.untrained)} | how
             facts |= {f"{task.unit}s": len(examples), "content": digest(examples)}
             facts |= {"tokens": digest(wordpiece.vocabulary)}
             snapshots = snapshots_of(state, facts, start)
-            snapshots.check()
+        first = processes().is_main_process
         if first:
             head = " The head of the checkpoint is kept." if kept else ""
-            print(previewed(examples, task, wordpiece, settings.max_length) + head, flush=True)
+            print(read_in_words(examples, task, wordpiece, settings.max_length) + head, flush=True)
         model, history = task.fine_tune(start, wordpiece, examples, settings, snapshots)
         if not first:
             return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-        about = card(options, task, settings, len(examples), metrics, kept)
+        began = f"{Path(options.init_from).name}{', with its head' if kept else ''}"
+        if options.untrained:
+            began = f"random weights of the size of {began}"
+        began += f"; {plural(len(examples), task.unit)}"
+        about = card(options, settings, began, json.loads(metrics.splitlines()[-1]))
         model.save(Path(options.output), {"README.md": about, "metrics.jsonl": metrics})
-    remove_state(state)
-    print(f"Loss of the last 50 steps: {history.mean('loss', 50):.2f}. Model: {options.output}")
+        print(f"Loss of the last 50 steps: {history.mean('loss', 50):.2f}. Model: {options.output}")
 
 
-def what_was_read(examples: Sequence, task: Task) -> str:
-    """What files hold, in one line, so that a misread file is noticed at once."""
+def read_in_words(
+    examples: Sequence, task: Task, wordpiece: WordPiece | None = None, max_length: int = 0
+) -> str:
+    """What files hold, in one line, so that a misread file is noticed at once. With a vocabulary,
+    another sentence if much of the first examples is [UNK]."""
     told = [plural(len(examples), task.unit), *([task.summary(examples)] if task.summary else [])]
-    return f"{', '.join(told)}, {getattr(examples, 'skipped', 0):,} skipped."
-
-
-def previewed(examples: Sequence, task: Task, wordpiece: WordPiece, max_length: int) -> str:
-    """What files hold, and another sentence if much of the first examples is [UNK]."""
-    told = what_was_read(examples, task)
-    if not task.preview:
-        return told
+    line = f"{', '.join(told)}, {getattr(examples, 'skipped', 0):,} skipped."
+    if not (task.preview and wordpiece):
+        return line
     tokens = [one for e in examples[:20] for one in task.preview(e, wordpiece, max_length)[0]]
     share = tokens.count("[UNK]") / len(tokens)
-    return told if share < 0.05 else f"{told} {previews.why_unknown(share, wordpiece)}"
+    return line if share < 0.05 else f"{line} {previews.why_unknown(share, wordpiece)}"
 
 
 def digest(content: object) -> str:
@@ -292,24 +268,13 @@ def starting_model(options: argparse.Namespace, task: Task) -> Any:
     return encoder
 
 
-def card(
-    options: argparse.Namespace,
-    task: Task,
-    settings: FineTuning,
-    examples: int,
-    metrics: str,
-    kept: bool,
-) -> str:
-    """README.md of a fine-tuned model. kept: whether the checkpoint had the head already."""
-    line = json.loads(metrics.splitlines()[-1])
-    start = f"{Path(options.init_from).name}{', with its head' if kept else ''}"
-    if options.untrained:
-        start = f"random weights of the size of {start}"
+def card(options: argparse.Namespace, settings: FineTuning, began: str, line: dict) -> str:
+    """README.md of a fine-tuned model. began: with what; line: the last one of its metrics."""
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
     files = ", ".join(Path(path).name for path in options.data)
     return (
         f"# Fine-tuned by `python -m spanbert_tutorial finetune {options.task}`\n\n"
-        f"For {task.help}. Started from {start}; {plural(examples, task.unit)} of {files}; "
+        f"For {TASKS[options.task].help}. Started from {began} of {files}; "
         f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
         "License of the weights: the license of the data and texts applies.\n"
@@ -326,7 +291,7 @@ def evaluate(options: argparse.Namespace) -> None:
     how = reading(options, task)
     examples = task.read(*options.data, **how)
     model = open_model(task.model, options)
-    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
+    print(read_in_words(examples, task), file=sys.stderr)  # stdout is for the scores
     if task.results:
         contents = task.results(options, examples, model)
     else:

@@ -1,6 +1,7 @@
 """One attention map as a table that is plain HTML, for explorers. Chapter: `book/bert/bert`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -20,13 +21,12 @@ LOOK = (
 )
 
 
+@dataclass(repr=False, eq=False)
 class AttentionMap:
-    """weights: [n,n], a row for each token that looks, a column for each token that is looked at;
-    rows sum to 1. The cells show percent; `print` says for each token what it looks at most."""
+    """The cells show percent; `print` says for each token what it looks at most."""
 
-    def __init__(self, weights: np.ndarray, tokens: Sequence[str]) -> None:
-        self.weights = weights
-        self.tokens = tokens
+    weights: np.ndarray  # [n,n], a row for each token that looks; rows sum to 1
+    tokens: Sequence[str]
 
     def __repr__(self) -> str:
         return ", ".join(

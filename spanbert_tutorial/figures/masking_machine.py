@@ -65,9 +65,7 @@ class MaskingMachine(Moving):
         self.starts = ~np.char.startswith(np.array(self.tokens), "##")
         self.sizes = word_sizes(self.starts)
         self.budget = SpanMasking().budget(len(self.tokens))
-        rounds = [
-            drawn_spans(self.sizes, self.budget, np.random.default_rng(seed)) for seed in seeds
-        ]
+        rounds = [drawn_spans(self.sizes, self.budget, np.random.default_rng(s)) for s in seeds]
         self.draws = [span for spans in rounds for span in spans]
         self.frames: list[Frame] = []
         ends = [self._round(*one) for one in zip(seeds, rounds, strict=True)]
@@ -81,21 +79,20 @@ class MaskingMachine(Moving):
             self.places.append((x, y, wide))
             x += wide + 3
 
+        def named(mask: np.ndarray) -> str:
+            return "; ".join(f"“{' '.join(self.tokens[a : b + 1])}”" for a, b in spans_of(mask))
+
         first = self.frames[ends[0]]
-        by_spans, by_tokens = (
-            "; ".join(f"“{' '.join(self.tokens[a : b + 1])}”" for a, b in spans_of(mask))
-            for mask in (first.by_spans, first.by_tokens)
-        )
         law = ", ".join(f"{share:.0%}" for share in LAW)
         description = (
             f"Above, for the lengths 1 to 10, the probability of each: {law}; each draw is a square "
             "in the column of its length. Below, the text twice: with the spans that were drawn, "
             "and with as many single tokens. In the first frame, the spans mask "
-            f"{by_spans}, the single tokens mask {by_tokens}."
+            f"{named(first.by_spans)}, the single tokens mask {named(first.by_tokens)}."
         )
         landed = [i for i, one in enumerate(self.frames) if one.by_spans.any() and not one.hangs]
-        buttons = [Button("Re-roll", ends), Button("One draw", landed)]
-        buttons.append(Button("All draws", ends[-1:], plays=False))
+        all_draws = Button("All draws", ends[-1:], plays=False)
+        buttons = [Button("Re-roll", ends), Button("One draw", landed), all_draws]
         base = round(TOP + SQUARE * max(self.counts.max(), 1 + len(self.draws) * LAW[0]))
         text, deep = base + 56, self.places[-1][1] + LINE
         says = [one.says for one in self.frames]
@@ -182,8 +179,7 @@ class MaskingMachine(Moving):
                 "stroke": [MASKED if masked else "currentColor" for masked in state],
                 "stroke_opacity": [1 if masked else 0.3 for masked in state],
             }
-            size = {"width": wide, "height": 20, "rx": 5}
-            self.add("rect", x=x + 0.5, y=y + 9 + down, **size, **looks)
+            self.add("rect", x=x + 0.5, y=y + 9 + down, width=wide, height=20, rx=5, **looks)
             fill = ["#fff" if masked else "currentColor" for masked in state]
             self.text(x + wide / 2, y + 23.5 + down, token, font_size=12, fill=fill)
 

@@ -1,19 +1,17 @@
 """Diagrams that move: Python draws every frame, the page only shows one after another. Chapters:
 `book/spanbert/span_masking`, `book/bert/pretraining`.
 
-A shape says what a thing is, a color whose it is: blue what is masked, orange the boundary, violet
-what only training fills, green what a head predicts, red a loss (`book/notation`). All looks stand
-in attributes, without identifiers or a style sheet, because GitHub takes these out of a notebook.
-Text and lines have the color of the text around (`currentColor`); the other colors suit a light and
-a dark page. A drawing that computes nothing is a file in `book_assets/`.
+A color says whose a thing is: blue what is masked, orange the boundary, green what a head predicts,
+red a loss (`book/notation`); it suits a light and a dark page. All looks stand in attributes, without
+identifiers or a style sheet, because GitHub takes these out of a notebook.
 
 A changing part knows its value in every frame, and a few lines of script put the values of one
-frame in. Nothing is computed in the page. Without script the frame `first` stands there, whole,
-with its words below. A notebook stores a still picture of it beside the HTML, because GitHub shows
-pictures and takes drawings out of HTML.
+frame in. Without script the frame `first` stands there, with its words below. A notebook stores a
+still picture beside the HTML, because GitHub takes drawings out of HTML.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,35 +53,24 @@ class Button(NamedTuple):
     plays: bool = True
 
 
+@dataclass(repr=False, eq=False)
 class Moving:
     """A diagram to which parts are added, with what moves it and a line below that says in words
-    what the frame shows.
+    what the frame shows. `print` shows title, description and the sentence of the first frame. All
+    text is escaped."""
 
-    width, height: in units; coordinates count from the upper left corner. title: what it shows, in
-    a few words; description: all that the frame `first` says, for readers who do not see it. says:
-    a sentence for each frame. slider: the name of a slider through all frames, whose positions are
-    called `marks`. pace: seconds from frame to frame. `print` shows title, description and the
-    sentence of the first frame. All text is escaped.
-    """
+    width: float  # in units; coordinates count from the upper left corner
+    height: float
+    title: str  # what it shows, in a few words
+    description: str  # all that the frame `first` says, for readers who do not see it
+    says: Sequence[str]  # a sentence for each frame
+    buttons: Sequence[Button]
+    first: int = 0
+    slider: str = ""  # the name of a slider through all frames, whose positions are `marks`
+    marks: Sequence[str] = ()
+    pace: float = 0.9  # seconds from frame to frame
 
-    def __init__(
-        self,
-        width: float,
-        height: float,
-        title: str,
-        description: str,
-        says: Sequence[str],
-        buttons: Sequence[Button],
-        *,
-        first: int = 0,
-        slider: str = "",
-        marks: Sequence[str] = (),
-        pace: float = 0.9,
-    ) -> None:
-        self.width, self.height = width, height
-        self.title, self.description = title, description
-        self.says, self.buttons, self.first = list(says), buttons, first
-        self.slider, self.marks, self.pace = slider, list(marks), pace
+    def __post_init__(self) -> None:
         self.parts: list[str] = []
         self.changes: list[dict[str, list]] = []
 
@@ -127,11 +114,9 @@ class Moving:
         )
         parts = self.parts
         if alone:
-            parts = [part for part in self.parts if ' opacity="0"' not in part]
-            looks += (
-                f' xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
-                f'aria-label="{escape(self.title)}"'
-            )
+            parts = [part for part in parts if ' opacity="0"' not in part]
+            looks += f' xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
+            looks += f'aria-label="{escape(self.title)}"'
         told = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
         return f"<svg {looks}>{told}{ALONE if alone else ''}{''.join(parts)}</svg>"
 
@@ -140,9 +125,8 @@ class Moving:
         return f"{self.title}. {self.description}\n{first}"
 
     def _repr_html_(self) -> str:
-        controls = "".join(
-            f'<button type="button">{escape(one.label)}</button>' for one in self.buttons
-        )
+        labels = (escape(one.label) for one in self.buttons)
+        controls = "".join(f'<button type="button">{label}</button>' for label in labels)
         if self.slider:
             mark = escape(self.marks[self.first])
             controls += (
@@ -169,8 +153,8 @@ class Moving:
         """The still picture, which a live kernel does not need, and the HTML."""
         from IPython.display import display
 
+        told = f"{self.title}. {self.description}"
         if not kernel_is_live():
-            told = f"{self.title}. {self.description}"
             display({"text/plain": told, "image/svg+xml": self.svg()}, raw=True)
         display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
 

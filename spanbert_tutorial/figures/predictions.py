@@ -1,6 +1,7 @@
 """What both heads predict for a masked span, side by side. Chapter: `book/spanbert/boundary`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.figures.table import small_table
@@ -11,22 +12,15 @@ Guesses = Sequence[tuple[str, float]]  # most probable first: a token and its pr
 LEGEND = {"masked": "masked", "boundary": "boundary token"}
 
 
+@dataclass(repr=False, eq=False)
 class Predictions:
-    """A strip of the text above a table with one line for each masked token.
+    """A strip of the text above a table with one line for each masked token. A right prediction has
+    a check mark."""
 
-    answers: the original tokens [t]; mlm, sbo: for each of them its predictions. A right prediction
-    has a check mark.
-    """
-
-    def __init__(
-        self,
-        strip: TokenStrip,
-        answers: Sequence[str],
-        mlm: Sequence[Guesses],
-        sbo: Sequence[Guesses],
-    ) -> None:
-        self.strip = strip
-        self.answers, self.mlm, self.sbo = answers, mlm, sbo
+    strip: TokenStrip
+    answers: Sequence[str]  # the original tokens [t]
+    mlm: Sequence[Guesses]  # for each of them the predictions of a head
+    sbo: Sequence[Guesses]
 
     def _lines(self) -> list[list[str]]:
         """For each masked token its name and the predictions of both heads, a line each."""

@@ -13,6 +13,8 @@ DASHES = None, "5 3"  # of the two curves
 CHART, BARS, HEAD = 280, 56, 89  # the ground of the attention's bars, the highest, a head's width
 GAPS, ROW, GUESS = 338, 56, 122  # where the gaps begin, from gap to gap, from guess to guess
 HIGH = 22  # of a token
+Losses = Mapping[str, Sequence[float]]
+Landmarks = Mapping[str, float]
 
 
 class Gap(NamedTuple):
@@ -27,8 +29,8 @@ class Gap(NamedTuple):
 
 def training_scrubber(
     steps: Sequence[int],
-    losses: Mapping[str, Sequence[float]],
-    landmarks: Mapping[str, float],
+    losses: Losses,
+    landmarks: Landmarks,
     attention: np.ndarray,
     gaps: Sequence[Gap],
 ) -> Moving:
@@ -49,10 +51,9 @@ def training_scrubber(
     told = f"Loss, attention by distance and {len(gaps)} filled gaps at steps "
     told += f"{steps[0]} to {steps[-1]}. {says[0]}"
     size = WIDTH, GAPS + 8 + ROW * len(gaps)
-    buttons = [Button("Play", [len(steps) - 1])]
-    marks = [str(step) for step in steps]
-    slider: dict[str, Any] = {"slider": "training step", "marks": marks, "pace": 0.7}
-    picture = Moving(*size, "A training, step by step", told, says, buttons, **slider)
+    buttons, marks = [Button("Play", [len(steps) - 1])], [str(step) for step in steps]
+    title, slider = "A training, step by step", "training step"
+    picture = Moving(*size, title, told, says, buttons, 0, slider, marks, pace=0.7)
     heads = {
         13: ("loss", "in nats, on held-out text"),
         202: ("attention of a gap", "by distance; orange: its neighbors"),
@@ -76,12 +77,7 @@ def neighbors(attention: np.ndarray) -> np.ndarray:
     return attention[..., [middle - 1, middle + 1]].sum(-1)
 
 
-def _curves(
-    picture: Moving,
-    steps: Sequence[int],
-    losses: Mapping[str, Sequence[float]],
-    landmarks: Mapping[str, float],
-) -> None:
+def _curves(picture: Moving, steps: Sequence[int], losses: Losses, landmarks: Landmarks) -> None:
     """The loss curves whole, the landmarks, and a line with dots at the step."""
     top = max(max(values) for values in losses.values())
     # room below the lowest line for its name
@@ -139,13 +135,11 @@ def _bars(picture: Moving, left: float, name: str, weights: np.ndarray, unit: fl
 def _gap(picture: Moving, y: float, gap: Gap) -> None:
     x = 1.0
     for word in [*gap.before, "[MASK]", *gap.after]:
-        wide = round(text_width(word) + 10)
-        fill, color, stroke = "none", None, "currentColor"
-        if word == "[MASK]":
-            fill, color, stroke = COLORS["masked"], "#fff", "none"
+        wide, masked = round(text_width(word) + 10), word == "[MASK]"
+        fill, stroke = (COLORS["masked"], "none") if masked else ("none", "currentColor")
         looks = {"fill": fill, "stroke": stroke, "stroke_opacity": 0.5}
         picture.add("rect", x=x, y=y, width=wide, height=HIGH, rx=5, **looks)
-        picture.text(x + wide / 2, y + 15.5, word, fill=color)
+        picture.text(x + wide / 2, y + 15.5, word, fill="#fff" if masked else None)
         x += wide + 3
     told = f"masked: {gap.token}"
     picture.text(WIDTH, y + 15.5, told, text_anchor="end", font_size=12, soft=True)

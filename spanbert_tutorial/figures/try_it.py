@@ -9,8 +9,10 @@ JavaScript) the stored example stays, with a line that says what is missing.
 import json
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,22 +36,22 @@ SPAN, PLACE = (4, 7), 2
 GAME = "beat_the_boundary.json"
 
 
+@dataclass(repr=False, eq=False)
 class Part:
-    """A part of a page that comes alive. kind: the name of its script's class; still: the stored
-    example, with `_repr_html_` and a `repr`; what: what a reader could do here; data: what the
-    script needs."""
+    """A part of a page that comes alive."""
 
-    def __init__(self, kind: str, still: Any, what: str, data: dict[str, Any]) -> None:
-        self.kind, self.still, self.data = kind, still, data
-        self.missing = MISSING.format(what)
+    kind: str  # the name of its script's class
+    still: Any  # the stored example, with `_repr_html_` and a `repr`
+    what: str  # what a reader could do here
+    data: dict[str, Any]  # what the script needs
 
     def __repr__(self) -> str:
-        return f"{self.still!r}\n{self.missing}"
+        return f"{self.still!r}\n{MISSING.format(self.what)}"
 
     def _repr_html_(self) -> str:
         return (
             f'<div data-try="{self.kind}"><div data-still>{self.still._repr_html_()}'
-            f'<p style="font-size:.9em">{escape(self.missing)}</p></div>'
+            f'<p style="font-size:.9em">{escape(MISSING.format(self.what))}</p></div>'
             f"{json_script(self.data)}</div>"
         )
 
@@ -85,9 +87,8 @@ EXAMPLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding=
 DECISION = Masked(**EXAMPLES["welcome"])
 MASKED = [Masked(**one) for one in EXAMPLES["masked"]]
 BORN, FOUNDED = MASKED[:2]
-ASKED = [
-    Asked(**{**one, "context": EXAMPLES["texts"][one["context"]]}) for one in EXAMPLES["asked"]
-]
+TEXTS = EXAMPLES["texts"]
+ASKED = [Asked(**one | {"context": TEXTS[one["context"]]}) for one in EXAMPLES["asked"]]
 
 
 @cache
@@ -121,50 +122,50 @@ def filled_in(example: Masked, best: int = BEST) -> Predictions:
 def _fill_result(filled: Predictions) -> dict[str, Any]:
     """The same as the script's engine gives it: tokens with their words, predictions for each
     masked position."""
+    strip = filled.strip
     tokens, word = [], -1
-    for token in filled.strip.tokens:
+    for token in strip.tokens:
         word += not token.startswith("##")
         tokens.append({"token": token, "word": word})
-    masked, beside = (
-        [at for at, mark in enumerate(filled.strip.marks) if mark == kind]
-        for kind in ("masked", "boundary")
-    )
+
+    def marked(kind: str) -> list[int]:
+        return [at for at, mark in enumerate(strip.marks) if mark == kind]
+
+    def guesses(row: Guesses) -> list[dict[str, Any]]:
+        return [{"token": token, "probability": round(p, 4)} for token, p in row]
+
     positions = [
-        {"index": at, "boundary": beside, "mlm": _guesses(mlm), "sbo": _guesses(sbo)}
-        for at, mlm, sbo in zip(masked, filled.mlm, filled.sbo, strict=True)
+        {"index": at, "boundary": marked("boundary"), "mlm": guesses(mlm), "sbo": guesses(sbo)}
+        for at, mlm, sbo in zip(marked("masked"), filled.mlm, filled.sbo, strict=True)
     ]
     return {"tokens": tokens, "positions": positions}
 
 
-def _guesses(row: Guesses) -> list[dict[str, Any]]:
-    return [{"token": token, "probability": round(p, 4)} for token, p in row]
-
-
 def ask_part(examples: Sequence[Asked] = ASKED) -> Part:
     """Ask a question: the answer to the first of the examples, and the others to choose from."""
-    first, model = examples[0], answerer()
+    model, first = answerer(), examples[0]
     said = [one._asdict() for one in examples]
-    data = {"best": BEST, "model": ANSWERING, "examples": said}
-    data["stored"] = _answer_result(model, first)
+    stored = _answer_result(model, first.question, first.context)
+    data = {"best": BEST, "model": ANSWERING, "examples": said, "stored": stored}
     return Part("ask", ask(model, first.question, first.context), "ask about your own text", data)
 
 
-def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
+def _answer_result(model: QuestionAnswerer, question: str, context: str) -> dict[str, Any]:
     """The same as the script's engine gives it: scores of the context's tokens and of [CLS], best
     spans."""
-    pair = (example.question, example.context)
-    asked = next(model.scored([pair]))
+    asked = next(model.scored([(question, context)]))
     found, null = decode(asked.windows, iter(asked.scores), BEST, model.max_answer_length)
     (window,), ((starts, ends),) = asked.windows, asked.scores
     at = asked.encoded.offsets.tolist()
     here = slice(window.first, window.first + len(at))
-    spans = [{"text": asked.text(one), **vars(one), "score": round(one.score, 2)} for one in found]
     tokens = zip(model.wordpiece.tokens(asked.encoded.context), at, strict=True)
     return {
         "tokens": [{"token": token, "start": a, "end": b} for token, (a, b) in tokens],
         "start": starts[here].round(2).tolist(),
         "end": ends[here].round(2).tolist(),
-        "spans": spans,
+        "spans": [
+            {"text": asked.text(one), **vars(one), "score": round(one.score, 2)} for one in found
+        ],
         "nullScore": round(null, 2),
         "nullOdds": round(null - found[0].score, 2),
     }
@@ -177,21 +178,18 @@ def figure_one() -> Part:
     each masked word its top tokens. The still picture is `book_assets/span_boundary.svg`."""
     model, wordpiece = pretrained(MINI)
     inside = range(1, len(WORDS) - 1)
-    filled = {
-        (first, last): mask_and_predict(model, wordpiece, " ".join(WORDS), first, last, 4)
-        for first in inside
-        for last in inside[first - 1 :]
-    }
-    predictions = {
-        f"{first}-{last}": {
+    predictions = {}
+    for first, last in combinations_with_replacement(inside, 2):
+        one = mask_and_predict(model, wordpiece, " ".join(WORDS), first, last, 4)
+        predictions[f"{first}-{last}"] = {
             head: [[(token, round(p, 3)) for token, p in row] for row in rows]
             for head, rows in (("mlm", one.mlm), ("sbo", one.sbo))
         }
-        for (first, last), one in filled.items()
-    }
+        if (first, last) == SPAN:
+            still = one
     words = [wordpiece.tokens(wordpiece.encode(word)) for word in WORDS]
     data = {"words": words, "span": SPAN, "place": PLACE, "predictions": predictions}
-    return Part("figure-one", filled[SPAN], "drag over the words to mask others", data)
+    return Part("figure-one", still, "drag over the words to mask others", data)
 
 
 def game() -> Part:
