@@ -175,15 +175,13 @@ class ElectraGenerator(ElectraEncoder):
             config.hidden_size, words, config.layer_norm_eps
         )
 
-    @classmethod
-    def _read(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> tuple[dict, dict[str, Tensor], str]:
-        config, state, source = super()._read(model_or_path)
-        name = "electra.embeddings.word_embeddings.weight"
-        if name in state:  # tied: a file has the table only once
-            state["generator_lm_head.weight"] = state[name]
-        return config, state, source
+    @staticmethod
+    def completed(state: dict[str, Tensor]) -> dict[str, Tensor]:
+        words = state.get("electra.embeddings.word_embeddings.weight")
+        tied = (
+            {} if words is None else {"generator_lm_head.weight": words}
+        )
+        return state | tied
 
     @classmethod
     def from_huggingface(
