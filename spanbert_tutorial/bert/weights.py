@@ -159,7 +159,9 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
 
 def hub_trouble(error: Exception) -> str:
     """What is wrong, from an error of the hub's client, and what to do."""
-    if os.environ.get("HF_HUB_OFFLINE"):
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    if HF_HUB_OFFLINE:
         return "(HF_HUB_OFFLINE is set): unset it, or load the model once with a network"
     return f"({type(error).__name__}): check the name and the network, and try again"
 
