@@ -1,11 +1,11 @@
-"""Entities, noun phrases and collocations as units of masking."""
+"""Labeled units, such as entities, as units of masking."""
 
 import numpy as np
 import pytest
 
 from spanbert_tutorial.bert.masking import Blocks
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.spanbert.labeled_masking import COLLOCATION, ENTITY, LabeledMasking, words_of
+from spanbert_tutorial.spanbert.labeled_masking import ENTITY, LabeledMasking, words_of
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
 
@@ -34,17 +34,17 @@ def test_the_share_of_spans_among_the_draws():
     """A budget of one unit, spans as long as words: the first draw decides."""
     some = blocks([(0, 1), (2, 3)], rows=4_000)
     rng = np.random.default_rng(0)
-    for share, wanted in ((0.0, 2 / 20), (0.5, 0.5 + 0.5 * 2 / 20), (1.0, 1.0), (None, 2 / 20)):
+    for share, wanted in ((0.0, 2 / 20), (0.5, 0.5 + 0.5 * 2 / 20), (1.0, 1.0)):
         selected = LabeledMasking(0.05, share=share).select_blocks(some, rng)
         assert (selected.sum(1) == 2).all()
         assert selected[:, :4].any(1).mean() == pytest.approx(wanted, abs=0.03)
 
 
 def test_a_text_without_labels_and_wrong_numbers_are_refused():
-    with pytest.raises(InputError, match="no labeled entities"):
-        LabeledMasking().check(np.array([[0, 2, COLLOCATION]]))
+    with pytest.raises(InputError, match="no labeled units of kind 1"):
+        LabeledMasking().check(np.array([[0, 2, 3]]))
     LabeledMasking().check(np.array([[0, 2, ENTITY]]))
-    for wrong in ({"kind": 7}, {"share": 1.5}, {"share": float("nan")}):
+    for wrong in ({"share": 1.5}, {"share": float("nan")}, {"share": "half"}):
         with pytest.raises(InputError):
             LabeledMasking(**wrong)
 

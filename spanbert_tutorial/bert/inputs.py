@@ -1,7 +1,5 @@
 """What an encoder takes in: [CLS] and [SEP] around segments, three embeddings added. Chapter:
-`book/bert/bert`.
-
-Source: BERT §3, figure 2. Shapes: B batch, n sequence, H hidden, t chosen tokens.
+`book/bert/bert`. Source: BERT §3, figure 2. Shapes: B batch, n sequence, H hidden, t targets.
 """
 
 from collections.abc import Sequence
@@ -20,8 +18,8 @@ NO_TARGET = -100  # where nothing is to be predicted; PyTorch's cross-entropy pa
 class Embeddings(nn.Module):
     """Word, segment and position vectors, added and normalized.
 
-    BERT §3, figure 2. width: of the vectors; H by default, as in BERT. A relative with narrower
-    ones makes them H wide itself."""
+    BERT §3, figure 2. width: of the vectors, H by default; a relative with narrower ones makes
+    them H wide itself."""
 
     def __init__(
         self, config: EncoderConfig, width: int | None = None
@@ -60,9 +58,7 @@ def frame(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ids and segments of [CLS] first [SEP] (second [SEP]).
 
-    Both int64 [n]. BERT §3, figure 2. Each [SEP] belongs to the sentence that it closes, [CLS] to
-    the first.
-    """
+    Both int64 [n]. BERT §3, figure 2. Each [SEP] belongs to the sentence that it closes."""
     parts = [[cls_id], first, [sep_id]]
     if second is not None:
         parts += [second, [sep_id]]
@@ -78,11 +74,9 @@ def collate(
 ) -> dict[str, Tensor]:
     """A batch by the names of `transformers`, padded on the right.
 
-    segments: the first ones of all rows, and the second ones if there are any. Returns input_ids,
-    token_type_ids int64 [B,n], attention_mask bool [B,n], labels int64 [B,n], −100 where nothing
-    is predicted, and masked_positions int64 [t]: where something is, in the flattened batch, so
-    that no step has to look for it.
-    """
+    segments: the first ones of all rows, and the second ones if there are any. All int64 [B,n], but
+    attention_mask bool [B,n] and masked_positions int64 [t]: where the flattened batch has labels
+    (others are −100), so that no step has to look for them."""
     lengths = np.sum([one.lengths for one in segments], axis=0)
     lengths = lengths + 1 + len(segments)  # [CLS] and each [SEP]
     shape = len(lengths), int(lengths.max())

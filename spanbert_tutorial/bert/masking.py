@@ -1,10 +1,8 @@
 """Masked language modeling: which tokens are masked, and what the
 model sees there. Chapter: `book/bert/masking`.
 
-Source: BERT §3.1 and appendix A.1; whole words: SpanBERT §6.1.
-
-Blocks come without [CLS] and [SEP], which are added after masking and
-so are never masked.
+Source: BERT §3.1 and appendix A.1; whole words: SpanBERT §6.1. Blocks
+come without [CLS] and [SEP], which are never masked.
 """
 
 import math
@@ -56,16 +54,16 @@ class MaskingScheme:
     mask_ratio: float = 0.15
 
     def __post_init__(self) -> None:
-        require(
-            is_number(self.mask_ratio) and 0 <= self.mask_ratio <= 1,
-            f"mask_ratio is {shown(self.mask_ratio)}, but a ratio lies between 0 and 1: try 0.15.",
-        )
+        ratio = self.mask_ratio
+        told = f"mask_ratio is {shown(ratio)}: give a number between 0 and 1, such as 0.15."
+        require(is_number(ratio) and 0 <= ratio <= 1, told)
         for field in fields(self):
             value = getattr(self, field.name)
-            require(
-                type(value) is bool or type(field.default) is not bool,
-                f"{field.name} is {shown(value)}: give True or False.",
+            told = (
+                f"{field.name} is {shown(value)}: give True or False."
             )
+            known = type(value) is bool or field.type is not bool
+            require(known, told)
 
     def budget(self, tokens: int) -> int:
         """⌈mask_ratio · tokens⌉. The ratio is the decimal that one
@@ -212,34 +210,30 @@ def corrupt(
 def check_draw(
     word_starts: np.ndarray, rng: Generator, ndim: int = 1
 ) -> None:
-    """Raises InputError unless both are what `select` takes."""
+    """Raises InputError unless `select` takes them."""
     check_generator(rng)
     check_flags("word_starts", np.asarray(word_starts), ndim)
 
 
 def check_flags(name: str, found: np.ndarray, ndim: int) -> None:
     """Raises InputError unless they are bool, [n] or [B,n]."""
-    require(
-        found.ndim == ndim and (found.dtype == bool or not found.size),
-        f"{name} has shape {found.shape} and type {found.dtype}: give "
-        f"bool {'[n], one block' if ndim == 1 else '[B,n]'}.",
-    )
+    wanted = "bool [n], one block" if ndim == 1 else "bool [B,n]"
+    told = f"{name} has shape {found.shape} and type {found.dtype}: give {wanted}."
+    truths = found.dtype == bool or not found.size
+    require(found.ndim == ndim and truths, told)
 
 
 def check_generator(rng: object) -> None:
     """Raises InputError for a seed in place of a generator."""
-    require(
-        hasattr(rng, "random"),
-        f"rng is {shown(rng)}: give a generator, such as np.random.default_rng(0).",
-    )
+    told = f"rng is {shown(rng)}: give a generator, such as np.random.default_rng(0)."
+    require(hasattr(rng, "random"), told)
 
 
 def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
     """Raises InputError unless lengths [B] fit blocks [B,n]."""
-    require(
-        lengths.shape == shape[:1] and (lengths <= shape[1]).all(),
-        f"lengths {shown(lengths.tolist())} do not fit blocks of shape {shape}: give one a row.",
-    )
+    told = f"lengths {shown(lengths.tolist())} do not fit blocks of shape {shape}: give one a row."
+    fit = lengths.shape == shape[:1] and (lengths <= shape[1]).all()
+    require(fit, told)
 
 
 def check_masked(masked: np.ndarray, ids: np.ndarray) -> None:
@@ -257,15 +251,12 @@ def check_corruption(
     unit: str,
     probs: tuple[float, float],
 ) -> None:
-    """Raises InputError unless they are what `corrupt` takes."""
+    """Raises InputError unless `corrupt` takes them."""
     check_generator(rng)
     check_masked(masked, ids)
-    require(
-        unit in ("span", "token")
-        and np.ndim(random_ids) == 1
-        and len(random_ids)
-        and min(probs) >= 0
-        and sum(probs) <= 1 + 1e-9,
-        f'unit is {shown(unit)} and probs {shown(probs)}: give "span" or "token", probs of '
-        "together at most 1, and random_ids as a flat list.",
-    )
+    told = f'unit is {shown(unit)}: give "span" or "token".'
+    require(unit in ("span", "token"), told)
+    told = f"probs are {shown(probs)}: give two from 0, together at most 1."
+    require(min(probs) >= 0 and sum(probs) <= 1 + 1e-9, told)
+    told = "random_ids are no list of ids: give at least one, in a flat list."
+    require(np.ndim(random_ids) == 1 and len(random_ids), told)

@@ -47,26 +47,26 @@ class PretrainedEncoder(nn.Module):
     def read(cls, model_or_path: nn.Module | str | Path) -> tuple[Self, dict[str, Tensor], str]:
         """What `from_huggingface` returns, the weights beside the encoder under the names they came
         with, and where they came from."""
-        config, state, source = cls._read(model_or_path)
+        if isinstance(model_or_path, nn.Module):
+            model: Any = model_or_path
+            config, state, source = model.config.to_dict(), model.state_dict(), "the model"
+        else:
+            folder = checkpoint_folder(model_or_path)
+            config, state, source = read_config(folder), read_weights(folder), str(folder)
         with torch.device("meta"):  # no memory, no random numbers: the weights take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
-        ours, others = from_huggingface_names(state, layout)
+        ours, others = from_huggingface_names(cls.completed(state), layout)
         parts = {part_of(there) for _, there in layout.pairs}
         # a further weight inside the encoder, such as an adapter, would change the numbers
         ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
         load_weights(encoder, ours, source, layout)
         return encoder.eval(), others, source
 
-    @classmethod
-    def _read(cls, model_or_path: nn.Module | str | Path) -> tuple[dict, dict[str, Tensor], str]:
-        """Config, weights under transformers' names, and where they came from; relatives with heads
-        complete them."""
-        if isinstance(model_or_path, nn.Module):
-            config: Any = model_or_path.config
-            return config.to_dict(), model_or_path.state_dict(), "the model"
-        folder = checkpoint_folder(model_or_path)
-        return read_config(folder), read_weights(folder), str(folder)
+    @staticmethod
+    def completed(state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """For relatives: with the weights that files leave out because they are tied."""
+        return state
 
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in
@@ -93,13 +93,14 @@ class PretrainedEncoder(nn.Module):
         looking at, so the inputs may be on another device than the encoder; the maps return to that
         of `input_ids`."""
         mask = check_inputs(self.config, input_ids, token_type_ids, attention_mask)
-        here, there = self.embeddings.word_embeddings.weight.device, input_ids.device
-        mask = None if mask is None else mask.to(here)
-        segments = None if token_type_ids is None else token_type_ids.to(here)
-        hidden_states = self.embeddings(input_ids.to(here), segments)
+        given: Any = (input_ids, token_type_ids, mask)
+        here = self.embeddings.word_embeddings.weight.device
+        ids, segments, mask = (x if x is None else x.to(here) for x in given)
+        hidden_states = self.embeddings(ids, segments)
         maps = []
         for layer in self.layers:
-            maps.append(layer.attention.attention_probs(hidden_states, mask).to(there))
+            attention = layer.attention.attention_probs(hidden_states, mask)
+            maps.append(attention.to(input_ids.device))
             hidden_states = layer(hidden_states, mask)
         return maps
 
@@ -112,19 +113,19 @@ def check_inputs(
 ) -> Tensor | None:
     """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits
     together. Raises InputError where it does not."""
-    check_values("input_ids", input_ids, None, config.vocab_size)
-    shape = input_ids.shape
-    require(
-        shape[1] <= config.longest,
-        f"a sequence of {shape[1]} tokens is longer than {config.longest}: cut it, or split it.",
-    )
+    shape = input_ids.shape if isinstance(input_ids, Tensor) else (type(input_ids).__name__,)
+    told = f"input_ids: shape {tuple(shape)}: give a batch [B,n], a tensor with a row a sequence."
+    require(len(shape) == 2 and 0 not in shape, told)
+    B, n = shape
+    check_values("input_ids", input_ids, (B, n), config.vocab_size)
+    told = f"a sequence of {n} tokens is longer than {config.longest}: cut it, or split it."
+    require(n <= config.longest, told)
     if token_type_ids is not None:
-        check_values("token_type_ids", token_type_ids, shape, config.type_vocab_size)
+        check_values("token_type_ids", token_type_ids, (B, n), config.type_vocab_size)
     if attention_mask is None:
         return None
-    square = getattr(attention_mask, "ndim", 2) > 2
-    wanted = torch.Size([*shape, shape[1]]) if square else shape
-    check_values("attention_mask", attention_mask, wanted, 2)
+    square = attention_mask.ndim > 2
+    check_values("attention_mask", attention_mask, (B, n, n) if square else (B, n), 2)
     mask = attention_mask.bool()
     if may_look(mask):
         told = "a row of attention_mask is all 0: every row needs a token to look at."
@@ -140,24 +141,14 @@ def may_look(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def check_values(name: str, tensor: Tensor, shape: torch.Size | None, size: int) -> None:
-    """Raises InputError unless the tensor has that shape (None: any [B,n]) and holds whole numbers
-    below `size`; a mask may have any type."""
-    require(
-        isinstance(tensor, Tensor),
-        f"{name} is a {type(tensor).__name__}: give a tensor, such as torch.tensor([[2, 7, 3]]).",
-    )
-    fits = tensor.dim() == 2 and tensor.numel() if shape is None else tensor.shape == shape
-    wanted = "a batch [B,n], a row a sequence" if shape is None else f"the wanted {tuple(shape)}"
-    require(fits, f"{name}: shape {tuple(tensor.shape)}: give {wanted}.")
-    require(
-        name == "attention_mask" or tensor.dtype in (torch.int64, torch.int32),
-        f"{name} have the type {tensor.dtype}: give torch.long (a mask is the attention_mask).",
-    )
+def check_values(name: str, tensor: Tensor, shape: tuple[int, ...], size: int) -> None:
+    """Raises InputError unless the tensor has that shape and holds whole numbers below `size`; a
+    mask may have any type."""
+    told = f"{name}: shape {tuple(tensor.shape)}: give the wanted {shape}."
+    require(tensor.shape == shape, told)
+    told = f"{name} have the type {tensor.dtype}: give torch.long (a mask is the attention_mask)."
+    require(name == "attention_mask" or tensor.dtype in (torch.int64, torch.int32), told)
     if may_look(tensor):
         low, high = tensor.min().item(), tensor.max().item()
-        require(
-            0 <= low <= high < size,
-            f"{name}: the value {shown(low if low < 0 else high)} is outside 0 to {size - 1}; take "
-            f"{'the vocabulary of this model' if name == 'input_ids' else 'these values only'}.",
-        )
+        wrong = f"{name}: the value {shown(low if low < 0 else high)} is outside 0 to {size - 1}"
+        require(0 <= low <= high < size, f"{wrong}; take those of this model only.")

@@ -1,10 +1,9 @@
 """Pairs of segments with labels of next sentence prediction or of
-sentence order prediction. Chapters: `book/bert/sentence_pairs`; the
-order in `book/relatives/roberta`.
+sentence order prediction. Chapters: `book/bert/sentence_pairs`,
+`book/relatives/roberta`.
 
-Sources: BERT §3.1 (task 2) and appendix A.2; ALBERT §3.1. Label 0 =
-IsNext, 1 = NotNext, as in `transformers`; other sources write it the
-other way round. Of the order: 0 = as in the text, 1 = swapped.
+Sources: BERT §3.1 (task 2) and appendix A.2; ALBERT §3.1. Labels as in
+`transformers`; other sources write them the other way round.
 """
 
 import math
@@ -26,8 +25,6 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 
 IS_NEXT = 0
 NOT_NEXT = 1
-IN_ORDER = 0
-SWAPPED = 1
 
 Segment = tuple[int, int]  # first token and end, in EncodedCorpus.ids
 
@@ -52,7 +49,6 @@ class Pairs:
 
     @property
     def report(self) -> str:
-        """Counts, for the one who trains."""
         both = np.diff(self.first) + np.diff(self.second)
         not_next = (self.labels == NOT_NEXT).mean()
         return (
@@ -103,22 +99,18 @@ def sentence_pairs(
 
 def check_pairs(documents: int, max_tokens: int) -> None:
     """Raises InputError where no pair can be made."""
-    require(
-        documents > 1 and max_tokens > 1,
-        "next sentence prediction draws from other documents: give at least two documents, and "
-        "pairs of at least 2 tokens.",
-    )
+    told = "next sentence prediction needs two documents, and pairs of 2 tokens: give more."
+    require(documents > 1 and max_tokens > 1, told)
 
 
 def sentence_order_pairs(
     corpus: EncodedCorpus, max_tokens: int, rng: Generator
 ) -> Pairs:
-    """Two neighboring segments, with probability 1/2 swapped.
+    """Two neighbors, with probability 1/2 swapped, which is label 1.
 
-    Chunks, splits and trimming are those of `sentence_pairs`, so only
-    the wrong pairs differ. A chunk of one sentence has no order; it is
-    left out, and `alone` counts it. Raises InputError when that leaves
-    no pair. ALBERT §3.1."""
+    Chunks, splits and trimming are those of `sentence_pairs`. A chunk
+    of one sentence has no order: it is left out, and `alone` counts
+    it. Raises InputError when that leaves no pair. ALBERT §3.1."""
     rows = array("q")
     trimmed = alone = 0
     for bounds in document_sentences(corpus):
@@ -131,23 +123,19 @@ def sentence_order_pairs(
             middle = bounds[start + int(rng.integers(1, at - start))]
             first = bounds[start], middle
             parts = fit(first, (middle, bounds[at]), max_tokens, rng)
-            label = SWAPPED if rng.random() < 0.5 else IN_ORDER
-            rows.extend((*parts[label], *parts[1 - label], label))
+            swapped = int(rng.random() < 0.5)  # the label
+            rows.extend((*parts[swapped], *parts[1 - swapped], swapped))
             whole = bounds[at] - bounds[start]
             trimmed += whole - sum(map(size, parts))
-    require(
-        rows,
-        "no chunk has two sentences, so none has an order: give longer documents or more max_tokens.",
-    )
+    told = "no chunk has two sentences: give longer documents or more max_tokens."
+    require(rows, told)
     table = np.array(rows).reshape(-1, 5)
     columns = table[:, 0:2], table[:, 2:4], table[:, 4]
     return Pairs(*columns, int(trimmed), 0, alone, "swapped")
 
 
 def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:
-    """The sentence bounds of each document.
-
-    They are its start, then the end of each sentence."""
+    """Of each document its start, then the end of each sentence."""
     ends = corpus.sentence_ends
     last = np.searchsorted(ends, corpus.document_ends) + 1
     bounds = np.concatenate([[0], ends])
@@ -211,17 +199,11 @@ class NextSentence(AuxiliaryObjective):
     )
 
     def pairs(
-        self,
-        corpus: EncodedCorpus,
-        max_tokens: int,
-        rng: Generator,
+        self, corpus: EncodedCorpus, max_tokens: int, rng: Generator
     ) -> Pairs:
         found = sentence_pairs(corpus, max_tokens, rng)
-        require(
-            found.alone < len(found.labels),
-            "no document has two sentences, so every pair would be "
-            "NotNext: give longer documents, or an objective without nsp.",
-        )
+        told = "no document has two sentences: give longer ones, or an objective without nsp."
+        require(found.alone < len(found.labels), told)
         return found
 
     def head(
@@ -237,14 +219,10 @@ class NextSentence(AuxiliaryObjective):
         return {self.name: torch.from_numpy(labels)}
 
     def loss(
-        self,
-        head: nn.Module,
-        hidden_states: Tensor,
-        batch: dict[str, Tensor],
+        self, head: nn.Module, hidden_states: Tensor, batch: dict
     ) -> Tensor:
-        return F.cross_entropy(
-            head(hidden_states), batch[self.name], reduction="sum"
-        )
+        logits, labels = head(hidden_states), batch[self.name]
+        return F.cross_entropy(logits, labels, reduction="sum")
 
 
 class SentenceOrder(NextSentence):
@@ -260,9 +238,6 @@ class SentenceOrder(NextSentence):
     )
 
     def pairs(
-        self,
-        corpus: EncodedCorpus,
-        max_tokens: int,
-        rng: Generator,
+        self, corpus: EncodedCorpus, max_tokens: int, rng: Generator
     ) -> Pairs:
         return sentence_order_pairs(corpus, max_tokens, rng)

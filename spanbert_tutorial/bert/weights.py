@@ -6,7 +6,6 @@ bring their own.
 
 import os
 import re
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -31,8 +30,8 @@ NAME_PAIRS = (
     ("layers.{}.contract", "encoder.layer.{}.output.dense"),
     ("layers.{}.feed_forward_norm", "encoder.layer.{}.output.LayerNorm"),
 )
-# Keys of a config.json that would change the numbers, unless they say this; transformers ignores
-# what it does not know, and so does this module.
+# Keys of a config.json that would change the numbers, unless they say this. Others are ignored, as
+# by transformers.
 ONLY_VALUE = {
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
@@ -40,7 +39,7 @@ ONLY_VALUE = {
     "add_cross_attention": False,
     "pruned_heads": {},
 }
-FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 
 
 class Layout(NamedTuple):
@@ -57,13 +56,7 @@ class Layout(NamedTuple):
 
 BERT = Layout("bert", NAME_PAIRS)
 
-# the file of the weights, and those of weights that are split over several
-WEIGHT_FILES = (
-    ("model.safetensors", "model-*.safetensors"),
-    ("pytorch_model.bin", "pytorch_model-*.bin"),
-)
-# what torch.compile, DataParallel, or a wrapper's attribute puts in front of names
-WRAPPERS = re.compile(r"^((module|model|_orig_mod)\.)+|_orig_mod\.")
+# --- names --------------------------------------------------------------------------
 
 
 def to_huggingface_names(
@@ -72,10 +65,12 @@ def to_huggingface_names(
     """The encoder's state dict under transformers' names, `prefix` in front of each ("bert." beside
     heads). Raises InputError for a name that is not in the table."""
     table = dict(layout.pairs)
-    renamed = {name: _translate(name, table) for name in state}
-    for name, other in renamed.items():
-        require(other, f"{name!r} is not a weight of this encoder: take its own state_dict().")
-    return {f"{prefix}{renamed[name]}": tensor for name, tensor in state.items()}
+    renamed = {}
+    for name, tensor in state.items():
+        there = _translate(name, table)
+        require(there, f"{name!r} is not a weight of this encoder: take its own state_dict().")
+        renamed[f"{prefix}{there}"] = tensor
+    return renamed
 
 
 def from_huggingface_names(
@@ -88,8 +83,8 @@ def from_huggingface_names(
     ours, others = {}, {}
     for old_name, tensor in state.items():
         name = re.sub(r"\.beta$", ".bias", re.sub(r"\.gamma$", ".weight", old_name))
-        if renamed := _translate(name.removeprefix(f"{layout.kind}."), table):
-            ours[renamed] = tensor
+        if here := _translate(name.removeprefix(f"{layout.kind}."), table):
+            ours[here] = tensor
         else:
             others[name] = tensor
     return ours, others
@@ -126,6 +121,16 @@ def load_weights(
         raise InputError(f"{source} does not fit ({wrong}): {mend}.") from None
 
 
+# --- files --------------------------------------------------------------------------
+
+WEIGHT_FILES = ["model.safetensors", "model-*.safetensors"]
+WEIGHT_FILES += ["pytorch_model.bin", "pytorch_model-*.bin"]
+SMALL_FILES = ["config.json", "vocab.txt", "tokenizer.json"]
+SMALL_FILES += ["tokenizer_config.json", "added_tokens.json"]
+# what torch.compile, DataParallel, or a wrapper's attribute puts in front of names
+WRAPPERS = re.compile(r"^((module|model|_orig_mod)\.)+|_orig_mod\.")
+
+
 def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     """The folder itself, or a download of the hub's model of that name, with or without its
     weights. Raises InputError without either."""
@@ -139,37 +144,32 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     )
     from huggingface_hub import snapshot_download  # here, because a folder does not need it
 
-    files = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
-    files.append("added_tokens.json")
     try:
-        for patterns in WEIGHT_FILES if weights else ():  # one of the two is enough
-            folder = Path(snapshot_download(str(path_or_name), allow_patterns=[*files, *patterns]))
-            if any(file for pattern in patterns for file in folder.glob(pattern)):
-                return folder
-        return Path(snapshot_download(str(path_or_name), allow_patterns=files))
+        for pattern in WEIGHT_FILES if weights else SMALL_FILES[:1]:
+            wanted = [*SMALL_FILES, pattern]
+            folder = Path(snapshot_download(str(path_or_name), allow_patterns=wanted))
+            if weight_files(folder):
+                break  # one kind is enough
+        return folder
     except Exception as error:  # the hub's client raises many kinds: network, name, access
         raise InputError(
             f"{path_or_name} is no folder here and cannot be had from the hub {hub_trouble(error)}."
         ) from error
 
 
-# what an error of the hub's client says → "(what is wrong): what to do"
-HUB_TROUBLES = {
-    "429 (Client|Too)": "(HTTP 429, too many requests from this address): wait some minutes and "
-    "try again",
-    "IncompleteSnapshot|RemoteProtocolError|ReadError|XetDownload|Consistency check failed": "(the "
-    "download broke off): try again with a network",
-    "OfflineModeIsEnabled": "(HF_HUB_OFFLINE is set): unset it, or load the model once with a "
-    "network",
-    "RepositoryNotFoundError": "(no public model has this name): check the spelling",
-}
+def hub_trouble(error: Exception) -> str:
+    """What is wrong, from an error of the hub's client, and what to do."""
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    if HF_HUB_OFFLINE:
+        return "(HF_HUB_OFFLINE is set): unset it, or load the model once with a network"
+    return f"({type(error).__name__}): check the name and the network, and try again"
 
 
-def hub_trouble(error: BaseException) -> str:
-    """What an error of the hub's client, or one that caused it, means for the reader."""
-    said = "".join(traceback.format_exception(error, limit=0))  # of all that caused it
-    known = [told for sign, told in HUB_TROUBLES.items() if re.search(sign, said)]
-    return known[0] if known else f"({type(error).__name__}): check the name and the network"
+def weight_files(folder: Path) -> list[Path]:
+    """Where the weights of a folder are, also split over several files; safetensors first."""
+    found = (sorted(folder.glob(pattern)) for pattern in WEIGHT_FILES)
+    return next(filter(None, found), [])
 
 
 def read_config(folder: Path, name: str = "config.json") -> dict:
@@ -190,41 +190,32 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     split over several files, in float32 or a smaller float type. What torch put in front of names
     is dropped, and so are buffers of ids, which are only 0, 1, 2, …
 
-    Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain`
-    takes.
+    Raises InputError when there is no such file, it cannot be read, or a weight is complex,
+    quantized, sparse or not finite.
     """
     from safetensors.torch import load_file
 
-    found = [sorted(folder.glob(pattern)) for patterns in WEIGHT_FILES for pattern in patterns]
-    files = next(filter(None, found), [])
-    told = " nor ".join(file for file, _ in WEIGHT_FILES)
-    require(files, f"{folder} has neither {told}: put one of them there.")
+    files = weight_files(folder)
+    told = "model.safetensors nor pytorch_model.bin: put one of them there."
+    require(files, f"{folder} has neither {told}")
     state: dict[str, Tensor] = {}
     for file in files:
         try:
             safe = file.suffix == ".safetensors"
             part = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
-        except Exception as error:  # damaged bytes fail in many ways
+            named = {WRAPPERS.sub("", name): weight.detach() for name, weight in part.items()}
+        except Exception as error:  # damaged bytes, or no dict of tensors, fail in many ways
             raise InputError(
                 f"{file} cannot be read as weights ({type(error).__name__}): download it again."
             ) from error
-        require(
-            part and isinstance(part, dict) and all(isinstance(w, Tensor) for w in part.values()),
-            f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
-        )
-        named = {WRAPPERS.sub("", str(name)): weight for name, weight in part.items()}
-        state |= {k: plain(k, w, file) for k, w in named.items() if not k.endswith("_ids")}
+        for name, weight in named.items():
+            if not name.endswith("_ids"):
+                kind = torch.float32 if weight.dtype == torch.float64 else weight.dtype
+                plain = weight.layout is torch.strided and kind in FLOATS
+                require(
+                    plain and weight.to(kind).isfinite().all(),
+                    f"{file} has {name} as {weight.dtype}, {weight.layout}, or with numbers that "
+                    "are not finite: save it dense, as float32.",
+                )
+                state[name] = weight.to(kind)
     return state
-
-
-def plain(name: str, weight: Tensor, file: Path) -> Tensor:
-    """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
-    Raises InputError for other kinds, such as complex, quantized, 8-bit or sparse ones."""
-    require(
-        weight.layout is torch.strided and weight.dtype in FLOATS,
-        f"{file} has {name} as {weight.dtype} ({weight.layout}): save it dense, as float32.",
-    )
-    weight = weight.detach().to(torch.float32 if weight.dtype == torch.float64 else weight.dtype)
-    told = f"{file} has numbers in {name} that are not finite in float32: take the file of before."
-    require(weight.isfinite().all(), told)
-    return weight

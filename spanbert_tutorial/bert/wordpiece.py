@@ -1,9 +1,7 @@
 """WordPiece: words become tokens. Chapter: `book/bert/wordpiece`.
 
-The module reads in the order of the chapter: split text into words, split a word into tokens, learn
-which tokens to keep, and then the same on the `tokenizers` library, which is what real corpora
-need. Source: BERT §3, and the WordPiece papers named in the chapter. Text is cased everywhere
-unless you ask for lower case.
+First written out, then on the `tokenizers` library, which is what real corpora need. Source: BERT
+§3, and the WordPiece papers named in the chapter. Text is cased unless you ask for lower case.
 """
 
 import json
@@ -24,7 +22,6 @@ from spanbert_tutorial.errors import InputError, check_text, require
 from spanbert_tutorial.text.lines import read_text
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-LEARNED = 1_000  # characters of the longest piece that tokens are learned from
 CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)]
 CHINESE_BLOCKS += [(0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 
@@ -33,13 +30,12 @@ CHINESE_BLOCKS += [(0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 
 
 def is_punctuation(character: str) -> bool:
-    """True for every ASCII sign that is neither letter, digit nor space, and for Unicode's P
-    categories."""
+    """Every ASCII sign that is no letter, digit or space, and Unicode's P categories."""
     return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def is_chinese(character: str) -> bool:
-    """True for a Chinese character, which is a word of its own."""
+    """Chinese characters are words of their own."""
     return any(low <= ord(character) <= high for low, high in CHINESE_BLOCKS)
 
 
@@ -119,9 +115,7 @@ def likelihood_gain(pair: tuple[str, str], together: int, tokens: Counter, total
     def weighted(count: int) -> float:
         return count * math.log(count) if count > 0 else 0.0
 
-    rise = sum(
-        weighted(tokens[token] + more) - weighted(tokens[token]) for token, more in change.items()
-    )
+    rise = sum(weighted(tokens[t] + more) - weighted(tokens[t]) for t, more in change.items())
     return rise + weighted(total) - weighted(total - together)
 
 
@@ -130,11 +124,9 @@ def pair_scores(
 ) -> dict[tuple[str, str], float]:
     """The score of merging each pair of neighboring tokens.
 
-    words: tuples of tokens with their counts. `by="frequency"` (BPE): how often the pair stands
-    together. `by="likelihood"` (WordPiece, as it is usually told): that count divided by the
-    product of the counts of its two parts, which favors pairs whose parts rarely stand apart.
-    `by="gain"`: `likelihood_gain`, for the whole text at once. Raises InputError for any other
-    `by`.
+    words: tuples of tokens with their counts. by: "frequency" (BPE), how often the pair stands
+    together; "likelihood" (WordPiece, as it is usually told), that count divided by the product of
+    the counts of its parts; "gain", `likelihood_gain`. Raises InputError for any other.
     """
     tokens, pairs = count_tokens(words)
     if by == "frequency":
@@ -188,8 +180,7 @@ def learn_merges(
 
 
 def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """The tokens of a word after the merges, one after the other: how BPE encodes. WordPiece uses
-    `split_word`."""
+    """The tokens of a word after the merges in turn: how BPE encodes. WordPiece: `split_word`."""
     return reduce(merge_pair, merges, single_tokens(word))
 
 
@@ -208,23 +199,13 @@ def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Token
     return tokenizer
 
 
-def common_characters(texts: Sequence[str]) -> list[str]:
-    """The characters that are not space, the commonest first (ties: the lower code first): 1,000,
-    and of the others those that make up a millionth of the text."""
-    counts = Counter(chain.from_iterable(texts))
-    found = [character for character in counts if split_words(character)]
-    found.sort(key=lambda character: (-counts[character], character))
-    rare = counts.total() / 1_000_000
-    return found[:1_000] + [character for character in found[1_000:] if counts[character] >= rare]
-
-
 def learn_tokens(
     texts: Sequence[str], first: list[str], characters: list[str], vocab_size: int
 ) -> dict[str, int]:
     """Token → id by the library's trainer: `first` in front, then the characters, then merges."""
     tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
     # in pieces: on a word without end the trainer takes the square of its length in time
-    pieces = pre_tokenizers.FixedLength(LEARNED)
+    pieces = pre_tokenizers.FixedLength(1_000)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([tokenizer.pre_tokenizer, pieces])
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
@@ -238,11 +219,11 @@ def learn_tokens(
 
 
 class WordPiece:
-    """A vocabulary and its encoder. `vocabulary[i]` is the token with id i; `starts[i]` says whether it
-    begins a word. library: the tokenizer of a checkpoint; None: one with BERT's rules.
+    """A vocabulary and its encoder. `vocabulary[i]` is the token with id i; `starts[i]` says whether
+    it begins a word, which special tokens do, as in the released SpanBERT code.
 
-    Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises
-    InputError for a vocabulary without them, tokens that are no text, and ids that are not 0, 1, 2, …
+    library: the tokenizer of a checkpoint; None: one with BERT's rules. Raises InputError for a
+    vocabulary without the special tokens, or with other ids than 0, 1, 2, …
     """
 
     def __init__(
@@ -251,10 +232,8 @@ class WordPiece:
         missing = ", ".join(special for special in SPECIALS if special not in vocabulary)
         require(not missing, f"the vocabulary has no {missing}: add each on a line of its own.")
         check_text("a token of the vocabulary", *vocabulary)
-        require(
-            sorted(vocabulary.values()) == list(range(len(vocabulary))),
-            "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.",
-        )
+        told = "the ids of its tokens are not 0, 1, 2, …: take a whole vocabulary, each token once."
+        require(sorted(vocabulary.values()) == list(range(len(vocabulary))), told)
         self.library = library or bert_tokenizer(vocabulary, lowercase)
         self.vocabulary = sorted(vocabulary, key=vocabulary.__getitem__)
         self.starts = np.array([not token.startswith("##") for token in self.vocabulary])
@@ -269,13 +248,9 @@ class WordPiece:
         try:
             if Path(path).suffix == ".json":
                 return cls.from_tokenizer_json(text)
+            require("\t" not in text, "its lines have a tab and a second column: remove them.")
             tokens = text.rstrip("\n").split("\n")
-            told = "each line has a tab and a second column: leave only the tokens."
-            require(not all("\t" in token for token in tokens), told)
-            vocabulary = {token: i for i, token in enumerate(tokens)}
-            repeated = len(tokens) - len(vocabulary)
-            require(not repeated, f"{repeated} lines are repeated: remove them.")
-            return cls(vocabulary, lowercase)
+            return cls({token: i for i, token in enumerate(tokens)}, lowercase)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -291,7 +266,7 @@ class WordPiece:
         require(fits, "it is not the tokenizer.json of a WordPiece vocabulary: give a vocab.txt.")
         library.no_padding()
         library.no_truncation()
-        return cls(library.get_vocab(), False, library)
+        return cls(library.get_vocab(), library=library)
 
     @property
     def lowercase(self) -> bool:
@@ -307,33 +282,34 @@ class WordPiece:
         where they are. No text is cut into them."""
         settings = json.loads(self.library.to_str())
         every = dict.fromkeys([*self.vocabulary, *tokens])
-        settings["model"]["vocab"] = {t: i for i, t in enumerate(every)}
+        settings["model"]["vocab"] = {token: i for i, token in enumerate(every)}
         return WordPiece.from_tokenizer_json(json.dumps(settings))
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
-        """A cased vocabulary of at most `vocab_size` tokens, the characters of the text first; the
-        same texts give the same vocabulary.
+        """A cased vocabulary of at most `vocab_size` tokens, the characters of the text first: 1,000,
+        and of the others those that make up a millionth of it. The same texts give the same.
 
         The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result
         is used as WordPiece. Raises InputError when not even the single characters fit.
         """
+        require(not isinstance(texts, str), "texts is one string: give a list, such as [text].")
+        texts = list(texts)
         # Of characters equally common the trainer keeps any, and ties are broken by the numbers of
         # tokens such as ##a, which it gives as it meets them. So the characters are chosen here, a
         # first pass collects their tokens, and the second is told the numbers.
-        require(not isinstance(texts, str), "texts is one string: give a list, such as [text].")
-        texts = list(texts)
-        characters = common_characters(texts)
+        counts = Counter(chain.from_iterable(texts))
+        found = [character for character in counts if split_words(character)]
+        found.sort(key=lambda character: (-counts[character], character))
+        rare = counts.total() / 1_000_000
+        characters = [c for i, c in enumerate(found) if i < 1_000 or counts[c] >= rare]
         singles = learn_tokens(texts, SPECIALS, characters, 0)
-        while len(singles) > vocab_size and len(characters) > 1_000:
+        while (surplus := len(singles) - vocab_size) > 0 and len(characters) > 1_000:
             # the rarest go; each has one token or two
-            surplus = max(1, (len(singles) - vocab_size) // 2)
-            del characters[max(1_000, len(characters) - surplus) :]
+            characters = characters[: max(1_000, len(characters) - (surplus + 1) // 2)]
             singles = learn_tokens(texts, SPECIALS, characters, 0)
-        require(
-            vocab_size >= len(singles),
-            f"{vocab_size} tokens cannot hold {len(singles)} characters: give a larger vocabulary.",
-        )
+        told = f"{vocab_size} tokens cannot hold {len(singles)} characters: give a larger vocabulary."
+        require(surplus <= 0, told)
         first = SPECIALS + sorted(t for t in singles if t.startswith("##") and len(t) == 3)
         return cls(learn_tokens(texts, first, characters, vocab_size))
 
@@ -347,15 +323,15 @@ class WordPiece:
         return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Ids, int64 [n], and where each token stands in the text, in characters: (begin, end),
-        int64 [n, 2]. Raises InputError for half a character."""
+        """The same, and where each token begins and ends in the text, in characters, int64
+        [n,2]."""
         check_text("the text", text)
         encoding = self.library.encode(text, add_special_tokens=False)
         offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
         return np.array(encoding.ids, dtype=np.int64), offsets
 
     def encode_many(self, texts: list[str]) -> list[list[int]]:
-        """Ids of many texts at once, on all cores. Raises InputError for half a character."""
+        """Ids of many texts at once, on all cores."""
         check_text("a text", *texts)
         found = self.library.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in found]
@@ -382,16 +358,17 @@ class WordPiece:
         folder = Path(folder)
         # not by the library's own `save`, which tells a full disk by an Exception of no kind
         (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
-        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase}
-        settings |= {"model_max_length": 512}
-        settings |= {f"{special[1:-1].lower()}_token": special for special in SPECIALS}
-        if self.strip_accents != self.lowercase:
-            settings["strip_accents"] = self.strip_accents
+        settings: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast"}
         normalizer = self.library.normalizer
-        if not isinstance(normalizer, normalizers.BertNormalizer):
-            settings["tokenizer_class"] = "PreTrainedTokenizerFast"
-        elif not normalizer.handle_chinese_chars:
-            settings["tokenize_chinese_chars"] = False
+        if isinstance(normalizer, normalizers.BertNormalizer):
+            settings = {
+                "tokenizer_class": "BertTokenizer",
+                "do_lower_case": normalizer.lowercase,
+                "strip_accents": normalizer.strip_accents,
+                "tokenize_chinese_chars": normalizer.handle_chinese_chars,
+            }
+        settings["model_max_length"] = 512
+        settings |= {f"{special[1:-1].lower()}_token": special for special in SPECIALS}
         text = json.dumps(settings, indent=2) + "\n"
         (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
 

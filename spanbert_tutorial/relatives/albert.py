@@ -1,9 +1,8 @@
-"""ALBERT: BERT with layers that share their weights, narrow embeddings, and the order of two
-segments as second task.
+"""ALBERT: BERT with layers that share their weights, and narrow embeddings. Chapter:
+`book/relatives/roberta`.
 
-Chapter: `book/relatives/roberta`. Source: ALBERT §3.1. The same weights give the same numbers as
-`transformers.AlbertModel` (tested). Shapes: B batch, n sequence, E embedding, H hidden, L layers, V
-vocabulary.
+Source: ALBERT §3.1. The same weights give the same numbers as `transformers.AlbertModel` (tested).
+Shapes: B batch, n sequence, E embedding, H hidden, L layers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,8 +78,8 @@ class AlbertConfig(EncoderConfig):
         super().__post_init__()
         known = {"sharing": SHARING, "hidden_act": tuple(GELUS)}
         for name, allowed in known.items():
-            value, mend = getattr(self, name), ", ".join(allowed)
-            told = f"{name} is {value!r}: choose one of {mend}."
+            value = getattr(self, name)
+            told = f"{name} is {value!r}: choose one of {', '.join(allowed)}."
             require(value in allowed, told)
 
     @property
@@ -98,15 +97,12 @@ class AlbertConfig(EncoderConfig):
     def from_dict(cls, mapping: Mapping) -> Self:
         """As `EncoderConfig.from_dict`. transformers counts groups of layers that share: one group
         is "all", as many groups as layers are "none"; any other number raises InputError."""
-        settings = dict(mapping)
-        groups = settings.pop("num_hidden_groups", 1)
-        require(
-            groups in (1, settings.get("num_hidden_layers")),
-            f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as many as "
-            "layers.",
-        )
+        groups = mapping.get("num_hidden_groups", 1)
+        known = groups in (1, mapping.get("num_hidden_layers"))
+        told = f"num_hidden_groups is {groups!r}: give 1 (all layers share) or the number of layers."
+        require(known, told)
         sharing = "all" if groups == 1 else "none"
-        return super().from_dict({"sharing": sharing, **settings})
+        return super().from_dict({"sharing": sharing, **mapping})
 
 
 class FactorizedEmbeddings(Embeddings):

@@ -1,9 +1,8 @@
-"""ELECTRA: a small generator replaces tokens, a discriminator detects them.
+"""ELECTRA: a small generator replaces tokens, a discriminator detects them. Chapter:
+`book/relatives/electra`.
 
-Chapter: `book/relatives/electra`. Both are encoders of `bert` with a head; embeddings may be
-narrower than the layers. The same weights give the same numbers as transformers' Electra models
-(tested). Source: ELECTRA §2 and §3. Shapes: B batch, n sequence, H hidden, E width of the
-embeddings, V vocabulary, t masked tokens.
+The same weights give the same numbers as transformers' Electra models (tested). Source: ELECTRA §2
+and §3. Shapes: B batch, n sequence, H hidden, E embeddings, V vocabulary, t masked tokens.
 """
 
 from collections.abc import Callable, Mapping
@@ -74,8 +73,8 @@ class ElectraConfig(EncoderConfig):
         """The config of a generator that fits this discriminator: a quarter as wide, with as many
         layers and the same embeddings. ELECTRA §3.2: a quarter to a half works best."""
         H = self.hidden_size
-        wrong = f"hidden_size {H} cannot be divided by 4"
-        require(H % 4 == 0, f"{wrong}: give another.")
+        told = f"hidden_size {H} cannot be divided by 4: give another."
+        require(H % 4 == 0, told)
         return replace(
             self,
             hidden_size=H // 4,
@@ -88,12 +87,11 @@ class ElectraConfig(EncoderConfig):
 
 
 class ElectraEncoder(BertEncoder):
-    """What generator and discriminator share: input_ids [B,n] -> hidden states [B,n,H], and a
-    head."""
+    """What generator and discriminator share: input_ids [B,n] -> hidden states [B,n,H]."""
 
     config_class = ElectraConfig
     head: ClassVar[str]  # its name here
-    with_heads: ClassVar[str]  # the class in transformers
+    with_head: ClassVar[str]  # the class in transformers
 
     def __init__(
         self,
@@ -109,15 +107,6 @@ class ElectraEncoder(BertEncoder):
             Layer(config) for _ in range(config.num_hidden_layers)
         )
         initialize(self, config.initializer_range, generator)
-        words = self.embeddings.word_embeddings.weight
-        head = self.new_head(config, words)
-        initialize(head, config.initializer_range, generator)
-        self.add_module(self.head, head)
-
-    @staticmethod
-    def new_head(config: ElectraConfig, words: Tensor) -> nn.Module:
-        """An untrained head; words: the embeddings [V,E], for heads that use them."""
-        raise NotImplementedError
 
     def to_huggingface(self, with_head: bool = False) -> nn.Module:
         """transformers' `ElectraModel` with the same numbers, in `.eval()`; with_head:
@@ -125,7 +114,7 @@ class ElectraEncoder(BertEncoder):
         import transformers  # here, because it takes seconds
 
         config = transformers.ElectraConfig(**asdict(self.config))
-        model = getattr(transformers, self.with_heads)(config)
+        model = getattr(transformers, self.with_head)(config)
         model = model.to(self.embeddings.word_embeddings.weight)
         state = to_huggingface_names(self.state_dict(), layout=ELECTRA)
         for part in (model.electra, model):  # each takes its own
@@ -153,37 +142,43 @@ class ElectraDiscriminator(ElectraEncoder):
     """The encoder that ELECTRA keeps for tasks. `replaced_token_head(hidden_states)`: one logit
     for each token, [B,n]."""
 
-    head = RTD
-    with_heads = "ElectraForPreTraining"
-    replaced_token_head: ReplacedTokenHead
+    head, with_head = RTD, "ElectraForPreTraining"
 
-    @staticmethod
-    def new_head(config: ElectraConfig, words: Tensor) -> nn.Module:
-        return ReplacedTokenHead(config.hidden_size)
+    def __init__(
+        self,
+        config: ElectraConfig,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(config, generator)
+        head = ReplacedTokenHead(config.hidden_size)
+        initialize(head, config.initializer_range, generator)
+        self.replaced_token_head = head
 
 
 class ElectraGenerator(ElectraEncoder):
     """A small masked language model. `masked_language_model(hidden_states)`: logits [...,V]."""
 
-    head = MLM
-    with_heads = "ElectraForMaskedLM"
-    masked_language_model: MaskedLanguageModelHead
+    head, with_head = MLM, "ElectraForMaskedLM"
+
+    def __init__(
+        self,
+        config: ElectraConfig,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(config, generator)
+        H, eps = config.hidden_size, config.layer_norm_eps
+        words = self.embeddings.word_embeddings.weight
+        head = MaskedLanguageModelHead(H, words, eps)
+        initialize(head, config.initializer_range, generator)
+        self.masked_language_model = head
 
     @staticmethod
-    def new_head(config: ElectraConfig, words: Tensor) -> nn.Module:
-        return MaskedLanguageModelHead(
-            config.hidden_size, words, config.layer_norm_eps
-        )
-
-    @classmethod
-    def _read(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> tuple[dict, dict[str, Tensor], str]:
-        config, state, source = super()._read(model_or_path)
-        name = "electra.embeddings.word_embeddings.weight"
-        if name in state:  # tied: a file has the table only once
-            state["generator_lm_head.weight"] = state[name]
-        return config, state, source
+    def completed(state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Tied: a file has the table only once."""
+        table = "electra.embeddings.word_embeddings.weight"
+        if table in state:
+            state["generator_lm_head.weight"] = state[table]
+        return state
 
     @classmethod
     def from_huggingface(
@@ -310,8 +305,7 @@ def every_token_loss(
 
 # --- what a step of training costs --------------------------------------------------
 
-# Counted are the multiplications and additions of the matrix products: a product of [a,b] with
-# [b,c] takes abc of each. Softmax, GELU, LayerNorm and look-ups are left out.
+# Multiplications and additions of the matrix products alone: [a,b] times [b,c] takes abc of each.
 TRAINING = 3  # a product has two gradients, products of its size
 
 

@@ -1,10 +1,9 @@
 """Splinter: words said again are masked, and the model points at the copy that is left. Chapter:
 `book/tasks/released_spanbert`.
 
-Recurring span selection takes three steps: `recurring_spans` finds the clusters, `ask_questions`
-masks them, `SpanSelectionHead` points. The same weights give the same numbers as transformers'
-Splinter models (tested). Source: Ram and others, 2021 (arXiv 2101.00438), and the released code;
-where the two differ, the code. Shapes: B batch, n sequence, H hidden, k questions.
+The same weights give the same numbers as transformers' Splinter models (tested). Source: Ram and
+others, 2021 (arXiv 2101.00438), and the released code; where the two differ, the code. Shapes: B
+batch, n sequence, H hidden, k questions.
 """
 
 import math
@@ -59,16 +58,11 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     """Clusters of a passage: each lists the (first, last) of one run of words that is said at least
     twice, from left to right.
 
-    tokens: WordPiece tokens, "##" inside a word. A span has 1 to MAX_TOKENS of them, only whole
-    words, no punctuation (so no special token), and not stop words alone; copies agree letter by
-    letter. Longest spans choose first, then those that begin first; no token is in two spans.
-    The released code looks up tokens in its list of stop words; here it is whole words, so that a
-    small vocabulary, which cuts "into" in two, changes nothing.
+    tokens: WordPiece tokens, "##" inside a word. A span has 1 to MAX_TOKENS of them; copies agree
+    letter by letter. Longest spans choose first, then those that begin first; no token is in two.
     """
-    require(
-        not isinstance(tokens, str),
-        f"tokens is {shown(tokens)}: give a list of tokens.",
-    )
+    told = f"tokens is {shown(tokens)}: give a list of tokens."
+    require(not isinstance(tokens, str), told)
     runs = runs_of(tokens)
     # stable: equal lengths as they begin
     return disjoint(runs, sorted(runs, key=len, reverse=True))
@@ -80,7 +74,8 @@ Runs = dict[tuple[str, ...], list[int]]  # tokens -> where they begin
 def runs_of(
     tokens: Sequence[str], stop_words: Set[str] = STOP_WORDS
 ) -> Runs:
-    """Whole words without punctuation, and not stop words alone."""
+    """Whole words without punctuation (so no special token), and not stop words alone. The released
+    code looks up tokens; whole words are the same for a vocabulary that cuts "into" in two."""
     starts = [not token.startswith("##") for token in tokens]
     starts.append(True)  # the end ends a word
     counts = Counter(tokens)
@@ -138,9 +133,8 @@ def ask_questions(
 
     The span that stays is the answer, drawn uniformly; every other becomes one [QUESTION], whatever
     its length. Clusters come in random order until there are min(MOST_QUESTIONS, round(SHARE · n))
-    questions; copies of the last cluster that no longer fit stay visible. The released code turns a
-    span into [QUESTION] and padding that nobody attends to, and counts positions without it. Here
-    the other tokens are dropped, which gives the same states. Raises InputError as
+    questions; later copies stay visible. (The released code turns a span into [QUESTION] and
+    padding that nobody attends to, which gives the same states.) Raises InputError as
     `recurring_spans`, and for an rng that is no numpy Generator.
     """
     check_generator(rng)
@@ -181,9 +175,8 @@ def transform(H: int) -> nn.Sequential:
 class SpanSelectionHead(nn.Module):
     """Question-aware span selection (QASS), two bilinear forms.
 
-    start = g_qs(q) · S · g_ks(X)ᵀ for a [QUESTION]'s state q and the states X of all tokens, and
-    the end likewise with maps and a matrix of its own. Start and end do not know of one another. S
-    is `start.weight` transposed, E `end.weight`.
+    start = g_qs(q) · S · g_ks(X)ᵀ for a [QUESTION]'s state q and the states X of all tokens, S being
+    `start.weight` transposed; the end likewise, independently.
     """
 
     def __init__(self, hidden_size: int) -> None:
@@ -254,7 +247,6 @@ HEAD_PAIRS = (
     ("start", f"{QASS}.start_classifier"),
     ("end", f"{QASS}.end_classifier"),
 )
-SPLINTER = Layout("splinter", NAME_PAIRS)
 HEAD = Layout("splinter", HEAD_PAIRS)
 
 
@@ -262,7 +254,7 @@ HEAD = Layout("splinter", HEAD_PAIRS)
 class SplinterConfig(EncoderConfig):
     """Sizes, named as in transformers."""
 
-    layout: ClassVar[Layout] = SPLINTER
+    layout: ClassVar[Layout] = Layout("splinter", NAME_PAIRS)
 
 
 class SplinterEncoder(BertEncoder):
@@ -272,8 +264,8 @@ class SplinterEncoder(BertEncoder):
 
 
 class Splinter(nn.Module):
-    """An encoder, of Splinter or of the book, with the head: (input_ids [B,n], positions
-    [B,k], attention_mask [B,n]) -> start and end logits [B,k,n]."""
+    """An encoder with the head: (input_ids [B,n], positions [B,k], attention_mask [B,n]) -> start
+    and end logits [B,k,n]."""
 
     def __init__(self, encoder: BertEncoder) -> None:
         super().__init__()
@@ -295,10 +287,9 @@ class Splinter(nn.Module):
     def from_huggingface(
         cls, model_or_path: nn.Module | str | Path
     ) -> Self:
-        """The weights of a transformers model, a folder or a hub name, such as
-        `tau/splinter-base-qass`, in `.eval()`. A checkpoint without the head, such as
-        `tau/splinter-base`, gets an untrained one and a warning. Raises InputError as
-        `BertEncoder.from_huggingface`, and for half a head."""
+        """As `BertEncoder.from_huggingface`, such as `tau/splinter-base-qass`. A checkpoint without
+        the head, such as `tau/splinter-base`, gets an untrained one and a warning; half a head
+        raises InputError."""
         encoder, others, source = SplinterEncoder.read(model_or_path)
         model = cls(encoder).eval()
         # its float type

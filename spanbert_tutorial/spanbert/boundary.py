@@ -124,13 +124,9 @@ def check_blocks(
     lengths: np.ndarray,
     max_offset: int,
 ) -> None:
-    """Raises InputError unless they are what `boundary_targets`
-    takes."""
-    require(
-        masked.ndim == 2 and max_offset >= 1,
-        f"masked has shape {masked.shape}, max_offset is {max_offset}: give blocks, bool [B,n], "
-        "and at least 1.",
-    )
+    """Raises InputError unless `boundary_targets` takes them."""
+    told = f"masked has shape {masked.shape}, max_offset is {max_offset}: give bool [B,n] and 1 or more."
+    require(masked.ndim == 2 and max_offset >= 1, told)
     check_masked(masked, ids)
     check_lengths(lengths, masked.shape)
 
@@ -140,8 +136,5 @@ def check_head(
 ) -> None:
     """Raises InputError for sizes that do not fit together."""
     shape = tuple(embedding_weight.shape)
-    require(
-        shape[1:] == (hidden_size,) and max_offset >= 1,
-        f"embedding_weight has shape {shape}, max_offset is {max_offset}: give a second size of "
-        f"{hidden_size}, hidden_size, and at least 1.",
-    )
+    told = f"embedding_weight has shape {shape}: give [V,{hidden_size}], and max_offset 1 or more."
+    require(shape[1:] == (hidden_size,) and max_offset >= 1, told)

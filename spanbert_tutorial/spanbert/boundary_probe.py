@@ -1,8 +1,8 @@
-"""What the states beside a masked name, and inside it, hold of it.
-Chapter: `book/spanbert/name_ranks`.
+"""What the states beside a masked name, and inside it, hold of it. Chapter:
+`book/spanbert/name_ranks`.
 
-All weights stay as they are. One name of each block is masked, and a
-linear classifier reads two final states."""
+All weights stay as they are. One name of each block is masked, and a linear classifier reads two
+final states."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,9 +23,8 @@ RIDGE = 10.0
 
 @dataclass(frozen=True)
 class MaskedNames:
-    """One masked name in each block. input_ids: int64 [B,n];
-    attention_mask: bool [B,n]; spans: int64 [B,2], first and last
-    position of the name in the input; labels: question → int64 [B]."""
+    """One masked name in each block. input_ids: int64 [B,n]; attention_mask: bool [B,n]; spans: int64
+    [B,2], first and last position of the name in the input; labels: question → int64 [B]."""
 
     input_ids: Tensor
     attention_mask: Tensor
@@ -34,16 +33,12 @@ class MaskedNames:
 
 
 def mask_names(
-    blocks: Iterable[Block],
-    wordpiece: WordPiece,
-    kinds: list[str],
-    seed: int,
+    blocks: Iterable[Block], wordpiece: WordPiece, kinds: list[str], seed: int
 ) -> MaskedNames:
-    """One name of each block that touches neither of its edges, all of
-    its tokens masked.
+    """One name of each block that touches neither of its edges, all of its tokens masked.
 
-    labels: "kind", the label's number in `kinds`; "length" in tokens,
-    `LONGEST` and more are one; "first token", an id."""
+    labels: "kind", the label's number in `kinds`; "length" in tokens, `LONGEST` and more are one;
+    "first token", an id."""
     rng = np.random.default_rng(seed)
     rows, spans, labels = [], [], []
     for ids, names in blocks:
@@ -69,18 +64,14 @@ def mask_names(
 
 
 @torch.no_grad()
-def states(
-    encoder: BertEncoder, names: MaskedNames
-) -> dict[str, Tensor]:
-    """Two final states of each block, one after the other, [B,2H]: the
-    boundary tokens'; the name's first and last."""
+def states(encoder: BertEncoder, names: MaskedNames) -> dict[str, Tensor]:
+    """Two final states of each block, one after the other, [B,2H]: the boundary tokens'; the name's
+    first and last."""
     found: dict[str, list[Tensor]] = {"boundary": [], "inside": []}
     for start in range(0, len(names.input_ids), ROWS):
         rows = slice(start, start + ROWS)
-        hidden_states = encoder(
-            names.input_ids[rows],
-            attention_mask=names.attention_mask[rows],
-        )
+        mask = names.attention_mask[rows]
+        hidden_states = encoder(names.input_ids[rows], attention_mask=mask)
         row = torch.arange(len(hidden_states))[:, None]
         inside = names.spans[rows]
         outside = inside + torch.tensor([-1, 1])
@@ -89,21 +80,16 @@ def states(
     return {name: torch.cat(parts) for name, parts in found.items()}
 
 
-def probe(
-    fit: Tensor, fit_labels: Tensor, test: Tensor, test_labels: Tensor
-) -> float:
+def probe(fit: Tensor, fit_labels: Tensor, test: Tensor, test_labels: Tensor) -> float:
     """Accuracy of a linear classifier on states [B,F], frozen.
 
-    Least squares on one-hot labels with a ridge, on standardized
-    states."""
+    Least squares on one-hot labels with a ridge, on standardized states."""
     mean, deviation = fit.mean(0), fit.std(0) + 1e-6
     fit, test = ((x - mean) / deviation for x in (fit, test))
     classes = int(max(fit_labels.max(), test_labels.max())) + 1
     one_hot = F.one_hot(fit_labels, classes).float()
     shares = one_hot.mean(0)
     ridge = RIDGE * torch.eye(fit.shape[1])
-    weights = torch.linalg.solve(
-        fit.T @ fit + ridge, fit.T @ (one_hot - shares)
-    )
+    weights = torch.linalg.solve(fit.T @ fit + ridge, fit.T @ (one_hot - shares))
     predicted = (test @ weights + shares).argmax(1)
     return (predicted == test_labels).float().mean().item()

@@ -1,8 +1,7 @@
-"""Masking of labeled units: entities, noun phrases, collocations.
-Chapter: `book/spanbert/name_ranks`.
+"""Masking of labeled units, such as entities. Chapter:
+`book/spanbert/name_ranks`.
 
-Source: SpanBERT §6.1, whose Table 6 compares them with random spans;
-collocations: PMI-masking (Levine and others, 2021). NumPy only.
+Source: SpanBERT §6.1, whose Table 6 compares them with random spans.
 """
 
 from collections.abc import Iterable
@@ -16,16 +15,9 @@ from spanbert_tutorial.bert.masking import (
     MaskingScheme,
     word_sizes,
 )
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import is_number, require, shown
 
-ENTITY = 1
-NOUN_PHRASE = 2
-COLLOCATION = 3
-KINDS = {
-    ENTITY: "entities",
-    NOUN_PHRASE: "noun phrases",
-    COLLOCATION: "collocations",
-}
+ENTITY = 1  # the kind of what has a name
 
 
 def alternate(
@@ -62,18 +54,16 @@ def mask_units(
 class LabeledMasking(MaskingScheme):
     """Whole labeled units of one kind, and whole words.
 
-    share: of the draws that take a labeled unit while there are any,
-    0.5 in SpanBERT §6.1; the others take a word. None draws among all
-    alike, the labeled units and the words outside of them
-    (PMI-masking). Raises InputError for an unknown kind or a share
-    that is none."""
+    kind: of the units, in `Blocks.labeled`. share: of the draws that
+    take a unit while there are any, 0.5 in SpanBERT §6.1; the others
+    take a word."""
 
     kind: int = ENTITY
-    share: float | None = 0.5
+    share: float = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_options(self.kind, self.share)
+        check_share(self.share)
 
     def check(self, labeled: np.ndarray) -> None:
         check_labeled(labeled, self.kind)
@@ -85,10 +75,7 @@ class LabeledMasking(MaskingScheme):
 
         units: int [k,2], first and last token of each."""
         words, n = words_of(word_starts), len(word_starts)
-        if self.share is None:
-            order = shuffle(units, words, rng)
-        else:
-            order = alternate(units, words, self.share, rng)
+        order = alternate(units, words, self.share, rng)
         return mask_units(order, n, self.budget(n))
 
     def select_blocks(
@@ -111,29 +98,13 @@ def words_of(word_starts: np.ndarray) -> np.ndarray:
     return np.stack([ends - sizes, ends - 1], axis=1)
 
 
-def shuffle(
-    units: np.ndarray, words: np.ndarray, rng: Generator
-) -> list[list[int]]:
-    """The units and the words outside of them, in random order."""
-    inside = (
-        (words[:, :1] >= units[:, 0]) & (words[:, 1:] <= units[:, 1])
-    ).any(axis=1)
-    both = np.concatenate([units, words[~inside]])
-    return both[rng.permutation(len(both))].tolist()
-
-
-def check_options(kind: int, share: float | None) -> None:
-    """Raises InputError for an unknown kind or a share that is none."""
-    require(
-        kind in KINDS and (share is None or 0 <= share <= 1),
-        f"kind is {kind!r}, share {share}: give one of {sorted(KINDS)}, and None or 0 to 1.",
-    )
+def check_share(share: float) -> None:
+    """Raises InputError for a share that is none."""
+    told = f"share is {shown(share)}: give a number from 0 to 1."
+    require(is_number(share) and 0 <= share <= 1, told)
 
 
 def check_labeled(labeled: np.ndarray, kind: int) -> None:
-    """Raises InputError for a text without units of the kind.
-    labeled: those of the corpus, int [m,3]."""
-    require(
-        bool((labeled[:, 2] == kind).any()),
-        f"the text has no labeled {KINDS[kind]}: take another objective, or label them.",
-    )
+    """Raises InputError unless a corpus has such units, int [m,3]."""
+    told = f"the text has no labeled units of kind {kind}: label some."
+    require((labeled[:, 2] == kind).any(), told)

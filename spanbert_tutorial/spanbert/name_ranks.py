@@ -42,9 +42,9 @@ class Gap(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Names of the training text. candidates: (label, tokens) →
-    int [c,k], the most frequent first; counts: how often each of them,
-    int [c]; together: (label, ids) → Counter of entities that share a
+    """Names of the training text. candidates: `Gap.key` → int [c,k],
+    the most frequent first; counts: how often each of them, int [c];
+    together: (label, tokens) → Counter of entities that share a
     document with it; documents: how many hold each entity."""
 
     candidates: dict[tuple[str, int], np.ndarray]
@@ -96,15 +96,14 @@ def tokens_of(block: Block, name: Name) -> tuple[int, ...]:
 
 def where(block: Block, name: Name) -> str:
     """Whether the block names the same thing once more, and how."""
-    same = [
-        other
+    others = [
+        tokens_of(block, other)
         for other in block.names
         if other.entity == name.entity and other != name
     ]
-    own = tokens_of(block, name)
-    if any(tokens_of(block, other) == own for other in same):
+    if tokens_of(block, name) in others:
         return ELSEWHERE
-    return OTHERWISE if same else INFERRED
+    return OTHERWISE if others else INFERRED
 
 
 def known_names(
@@ -113,33 +112,30 @@ def known_names(
     """The names of training documents, as they are written there.
     documents: as `almanac.read` gives them."""
     counts: Counter[tuple[str, str]] = Counter()
-    together: defaultdict[tuple[str, str], Counter] = defaultdict(
-        Counter
-    )
+    together: defaultdict[tuple, Counter] = defaultdict(Counter)
     holding: Counter = Counter()
     for document in documents:
         written = {}
         for start, end, label, entity in document["entities"]:
-            counts[label, document["text"][start:end]] += 1
-            written[label, document["text"][start:end]] = entity
+            name = label, document["text"][start:end]
+            counts[name] += 1
+            written[name] = entity
         entities = set(written.values())
         holding.update(entities)
         for name, entity in written.items():
             together[name].update(entities - {entity})
     encoded = wordpiece.encode_many([text for _, text in counts])
-    ids = dict(zip(counts, encoded, strict=True))
+    ids = dict(zip(counts, map(tuple, encoded), strict=True))
     rows = defaultdict(list)
     by_ids: defaultdict[tuple, Counter] = defaultdict(Counter)
     for name, count in counts.most_common():
-        label, tokens = name[0], tuple(ids[name])
-        rows[label, len(tokens)].append((tokens, count))
+        label, tokens = name[0], ids[name]
+        rows[label, len(tokens)].append((*tokens, count))
         by_ids[label, tokens] += together[name]
-    return Known(
-        {k: np.array([ids for ids, _ in v]) for k, v in rows.items()},
-        {k: np.array([n for _, n in v]) for k, v in rows.items()},
-        by_ids,
-        holding,
-    )
+    tables = {key: np.array(row) for key, row in rows.items()}
+    candidates = {key: table[:, :-1] for key, table in tables.items()}
+    often = {key: table[:, -1] for key, table in tables.items()}
+    return Known(candidates, often, by_ids, holding)
 
 
 def asked(blocks: Iterable[Block], known: Known) -> list[Gap]:
@@ -149,15 +145,18 @@ def asked(blocks: Iterable[Block], known: Known) -> list[Gap]:
         gap
         for gap in gaps
         if len(known.candidates.get(gap.key, ())) > 1
-        and (known.candidates[gap.key] == gap.tokens).all(axis=1).any()
+        and is_true(gap, known).any()
     ]
 
 
+def is_true(gap: Gap, known: Known) -> np.ndarray:
+    """Which candidate is the true name, bool [c]."""
+    return (known.candidates[gap.key] == gap.tokens).all(axis=1)
+
+
 def true_place(gap: Gap, known: Known) -> int:
-    """The row of the true name among the candidates of a gap of
-    `asked`."""
-    rows = (known.candidates[gap.key] == gap.tokens).all(axis=1)
-    return int(rows.argmax())
+    """The row of the true name among the candidates."""
+    return int(is_true(gap, known).argmax())
 
 
 # --- controls that read no text -----------------------------------------------------
@@ -176,14 +175,13 @@ def by_companions(gap: Gap, known: Known) -> float:
     frequency decides between equal ones. Names of the masked thing
     itself add nothing to the true name and something to others: a rule
     for gaps that are `INFERRED`."""
-    names = gap.block.names
-    others = sorted({x.entity for x in names if x != gap.name})
+    others = sorted(
+        {x.entity for x in gap.block.names if x != gap.name}
+    )
     counts = known.counts[gap.key]
     scores = counts / counts.sum() * 1e-6
-    for at, candidate in enumerate(known.candidates[gap.key]):
-        companions = known.together[
-            gap.name.label, tuple(candidate.tolist())
-        ]
+    for at, candidate in enumerate(known.candidates[gap.key].tolist()):
+        companions = known.together[gap.name.label, tuple(candidate)]
         scores[at] += sum(
             companions[x] / known.documents[x]
             for x in others

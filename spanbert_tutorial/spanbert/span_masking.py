@@ -126,16 +126,13 @@ def spans_of(masked: np.ndarray) -> np.ndarray:
 
 
 def check_geometric(p: float, max_words: int) -> None:
-    """Raises InputError unless both are what `clipped_geometric`
-    takes."""
-    require(
-        is_number(p)
-        and 0 < p <= 1
-        and is_whole(max_words)
-        and max_words >= 1,
-        f"p is {shown(p)} and max_words {shown(max_words)}: give a p above 0 and at most 1, such as "
-        "0.2, and at least one word, such as 10.",
+    """Raises InputError unless `clipped_geometric` takes them."""
+    told = (
+        f"p is {shown(p)}: give more than 0 and at most 1, such as 0.2."
     )
+    require(is_number(p) and 0 < p <= 1, told)
+    told = f"max_words is {shown(max_words)}: give at least one, such as 10."
+    require(is_whole(max_words) and max_words >= 1, told)
 
 
 def check_block(masked: np.ndarray) -> None:

@@ -3,11 +3,9 @@
 
 The distribution is that of `span_masking`; only the order of the draws differs. Every row gets more
 draws than it needs, and NumPy takes the first one of all rows, then the second, and so on. A draw
-is passed over if its first word is already masked: to draw again until a word is free is the same
-as to draw among the free ones. A row whose draws did not spend its budget goes on alone.
-
-The words of all rows stand in one list, one row after another, and a span is (first, one past the
-last) word in it. NumPy only.
+is passed over if its first word is masked: to draw again until a word is free is the same as to
+draw among the free ones. A row whose draws did not spend its budget goes on alone. The words of all
+rows stand in one list, and a span is (first, one past the last) word in it.
 """
 
 from typing import NamedTuple
@@ -50,15 +48,13 @@ def select_spans(
 
 
 class Words(NamedTuple):
-    """The words of all rows in one list. The padding of a row, if there is any, counts as one more
-    word."""
+    """The words of all rows in one list. The padding of a row counts as one more word."""
 
     sizes: np.ndarray  # int [words], in tokens
     begins: np.ndarray  # int [B], the first word of each row
     ends: np.ndarray  # int [B], one past its last word, without the padding
 
     def of_row(self, row: int) -> slice:
-        """Where the words of one row stand, without its padding."""
         return slice(self.begins[row], self.ends[row])
 
 
@@ -78,8 +74,7 @@ def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> Words:
 def mask_words(
     words: Words, budgets: np.ndarray, cumulated: np.ndarray, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The paper's mode: which words are masked, bool [words], and what is left of each budget, int
-    [B].
+    """The paper's mode: which words are masked, bool [words], and what is left of each budget.
 
     budgets: int [B], in tokens; cumulated: probabilities of at most 1, 2, … words, float
     [max_words].
@@ -102,10 +97,7 @@ def mask_tokens(
     words: Words, lengths: np.ndarray, budgets: np.ndarray, cumulated: np.ndarray, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The released code's mode: which tokens are masked, bool [B·n], and what is left of each
-    budget, int [B].
-
-    lengths: int [B], the real ones; the others as in `mask_words`.
-    """
+    budget. lengths: int [B], the real ones."""
     begins = np.append(0, np.cumsum(words.sizes))  # of the words and the end, in tokens
     word_of_token = np.repeat(np.arange(len(words.sizes)), words.sizes)  # [B·n]
     draws = enough_draws(words, budgets, cumulated)
@@ -125,8 +117,7 @@ def enough_draws(words: Words, budgets: np.ndarray, cumulated: np.ndarray) -> in
 
 
 def draw_words(begins: np.ndarray, ends: np.ndarray, draws: int, rng: Generator) -> np.ndarray:
-    """`draws` words of each row, each equally likely, int [B,draws]. begins, ends: int [B], of the
-    rows."""
+    """`draws` words of each row [begin, end), each equally likely, int [B,draws]."""
     words = rng.random((len(begins), draws)) * (ends - begins)[:, None]
     return begins[:, None] + words.astype(int)
 
@@ -134,8 +125,7 @@ def draw_words(begins: np.ndarray, ends: np.ndarray, draws: int, rng: Generator)
 def draw_spans(
     firsts: np.ndarray, ends: np.ndarray, cumulated: np.ndarray, rng: Generator
 ) -> np.ndarray:
-    """Spans from these first words, int [B,draws], that stop at the ends of the rows, int [B]: int
-    [B,draws,2]."""
+    """Spans from these first words that stop at the ends of the rows, int [B,draws,2]."""
     lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 1
     return np.stack([firsts, np.minimum(firsts + lengths, ends[:, None])], axis=2)
 

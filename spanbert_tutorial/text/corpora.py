@@ -16,11 +16,10 @@ from pathlib import Path
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError, check_text, reading, require
 from spanbert_tutorial.text.lines import (
-    BROKEN_PACKING,
-    OPENERS,
     files_in,
     kind_of_file,
     lines_of,
+    opened,
     parse_data,
     visible,
 )
@@ -58,18 +57,18 @@ def corpus_files(path: str | Path) -> list[Path]:
 def text_documents(lines: Iterable[str]) -> Iterator[str]:
     """Texts between blank lines; in a file of articles, between `<doc …>` and `</doc>` or from one
     heading `= Title =` to the next, whatever blank lines they hold."""
-    kept: list[str] = []
+    kept = ""
     article = False
     for line in lines:
         mark, title = ARTICLE.fullmatch(line.strip()), TITLE.fullmatch(line.strip())
         article = bool(title) or (article if mark is None else not mark[1])
         if kept and (mark or title or not (article or visible(line))):
-            yield "".join(kept)
-            kept = []
+            yield kept
+            kept = ""
         if visible(line) and not mark:
-            kept.append(line)
+            kept += line
     if kept:
-        yield "".join(kept)
+        yield kept
 
 
 def jsonl_documents(
@@ -77,17 +76,15 @@ def jsonl_documents(
 ) -> Iterator[str]:
     """The value of `text` on each line, without the documents whose `title` is to be left out."""
     for number, line in enumerate(lines, start=1):
-        if not visible(line):
-            continue
-        where = f"{path}, line {number}"
-        with reading(f'{where}: not a JSON object with a string under "text"', "mend that line"):
-            document = parse_data(line)
-            text = document["text"]
-            # JSON can spell half a character (\ud83d alone), which no vocabulary can read
-            check_text(f"{where}: text", text)
-            kept = document.get("title") not in leave_out
-        if kept:
-            yield text
+        if visible(line):
+            where = f'{path}, line {number}: not a JSON object with a string under "text"'
+            with reading(where, "mend that line"):
+                document = parse_data(line)
+                text, left_out = document["text"], document.get("title") in leave_out
+                # JSON can spell half a character (\ud83d alone), which no vocabulary can read
+                check_text(f"{path}, line {number}: text", text)
+            if not left_out:
+                yield text
 
 
 class Titles(frozenset[str]):
@@ -103,34 +100,22 @@ class Titles(frozenset[str]):
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
-    opener = OPENERS.get(path.suffix, open)
-    try:
-        # -sig: some editors put a mark in front
-        with opener(path, "rt", encoding="utf-8-sig") as lines:
-            if kind_of_file(path) == ".txt":
-                yield from text_documents(lines)
-            else:
-                yield from jsonl_documents(lines, path, leave_out)
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8: convert it to UTF-8.") from None
-    except BROKEN_PACKING:
-        raise InputError(f"{path} is not a whole {path.suffix} file: copy it again.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): mend that.") from None
+    with opened(path, "a .txt or .jsonl file") as lines:
+        if kind_of_file(path) == ".txt":
+            yield from text_documents(lines)
+        else:
+            yield from jsonl_documents(lines, path, leave_out)
 
 
 def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Document]:
-    """Every document of a file or folder as its sentences; of `.jsonl` files not those whose
-    `title` is in `leave_out`.
-
-    Raises InputError naming the file and what to do.
-    """
-    found = False
+    """Every document of a file or folder as its sentences; of `.jsonl` files and the hub not those
+    whose `title` is in `leave_out`. Raises InputError naming the file and what to do."""
     if name := hub_set(path, *FORMS):
         rows = hub_texts(*name, leave_out)  # a row a document, or of WikiText a line
         texts = text_documents(line for text in rows for line in (f"{text}\n", ""))
     else:
         texts = (text for file in corpus_files(path) for text in read_file(file, leave_out))
+    found = False
     for text in texts:
         if sentences := split_sentences(text):
             found = True
@@ -138,17 +123,14 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
     require(found, f"the corpus {path} holds no text: give a file with at least one sentence.")
 
 
-def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterable[dict]:
+def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterator[dict]:
     """The rows of a set of the Hugging Face hub. which: for `datasets.load_dataset`, such as
-    `split`.
-
-    Raises InputError when there is no network, no such set, or no such part of it.
-    """
+    `split`. Raises InputError when there is no network, no such set, or no such part of it."""
     import datasets  # slow to import, and only this needs it
 
     datasets.disable_progress_bars()
     try:
-        return datasets.load_dataset(name, *configuration, **which)
+        yield from datasets.load_dataset(name, *configuration, **which)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         first_line = lines_of(str(error))[0] or type(error).__name__
         wrong = f"the set {name} of the Hugging Face hub cannot be read ({first_line})"
@@ -160,26 +142,16 @@ def hub_texts(
 ) -> Iterator[str]:
     """The column `text` of a set's part `train`, read as it arrives, without the titles to leave
     out."""
-    from datasets.exceptions import DatasetsError
-
-    rows = hub_rows(name, configuration, split="train", streaming=True)
-    try:
-        for row in rows:
-            require(
-                isinstance(row.get("text"), str),
-                f"the set {name} has no column of strings called text: save it as .jsonl with one.",
-            )
-            if row.get("title") not in leave_out:
-                yield row["text"]
-    except (OSError, DatasetsError) as error:
-        wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
-        raise InputError(f"{wrong}: check the network and start again.") from None
+    for row in hub_rows(name, configuration, split="train", streaming=True):
+        told = f"the set {name} has no column of strings called text: save it as .jsonl with one."
+        require(isinstance(row.get("text"), str), told)
+        if row.get("title") not in leave_out:
+            yield row["text"]
 
 
 def read_almanac(split: str | None = None) -> Iterator[dict]:
     """The shipped documents of the almanac, all or those of one split (train, validation, test)."""
     with lzma.open(data_path("almanac", "documents.jsonl.xz"), "rt", encoding="ascii") as lines:
-        for line in lines:
-            document = json.loads(line)
+        for document in map(json.loads, lines):
             if split is None or document["split"] == split:
                 yield document

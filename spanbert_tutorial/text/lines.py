@@ -1,9 +1,8 @@
 """Lines and columns of data files, cut where an editor cuts them. Chapter:
 `book/workshop/your_own_data`.
 
-A line ends at `\\n`, `\\r\\n` or `\\r`, and nowhere else: `str.splitlines` also cuts at U+2028, U+0085 and form
-feeds, which occur inside of sentences. Columns are parted by spaces and tabs only: `str.split` also cuts at no-break
-and ideographic spaces, which occur inside of words. The readers of data use these functions instead.
+`str.splitlines` also cuts at U+2028, U+0085 and form feeds, which occur inside of sentences, and
+`str.split` at no-break and ideographic spaces, which occur inside of words.
 """
 
 import gzip
@@ -12,11 +11,12 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from spanbert_tutorial.errors import InputError, parse_json
+from spanbert_tutorial.errors import InputError, parse_json, require
 
 OPENERS: dict[str, Callable[..., IO]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
@@ -28,28 +28,37 @@ NOT_VISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf", "Co"}
 
 
 class Examples(list):
-    """What was read of files. skipped: how many examples were left out, because the official file is
-    known to hold broken ones, or because another file held them already."""
+    """What was read of files. skipped: how many were left out, because the official file is known to
+    hold broken ones, or because another file held them already."""
 
     skipped = 0
 
 
-def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
-    """The text of a file in UTF-8, also packed as `.xz` or `.gz`, without a byte-order mark.
+@contextmanager
+def opened(path: Path, wanted: str, newline: str | None = None) -> Iterator[IO[str]]:
+    """A text file in UTF-8 to read from, also packed as `.xz` or `.gz`, without a byte-order mark.
 
-    wanted: what to give instead, for messages. translate: whether each line end becomes `\\n`.
-    Raises InputError naming the file and the reason.
+    wanted: what to give instead, for messages. newline: as of `open`. What is wrong with the file
+    becomes an InputError that names it.
     """
-    path = Path(path)
     opener = OPENERS.get(path.suffix, open)
-    newline = None if translate else ""
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline=newline) as file:
-            return file.read()
+            yield file
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give {wanted}.") from None
-    except (OSError, ValueError, *BROKEN_PACKING) as error:
-        raise InputError(f"{path} cannot be read ({error}): give {wanted}, in UTF-8.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8: convert it to UTF-8.") from None
+    except BROKEN_PACKING:
+        raise InputError(f"{path} is not a whole {path.suffix} file: copy it again.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give {wanted}.") from None
+
+
+def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
+    """All text of such a file. translate: whether each line end becomes `\\n`."""
+    with opened(Path(path), wanted, None if translate else "") as file:
+        return file.read()
 
 
 def kind_of_file(path: str | Path) -> str:
@@ -75,13 +84,10 @@ def visible(text: str) -> bool:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder, in the order of their names, without those that are hidden or in a
-    hidden folder, such as a notebook's checkpoints."""
-    return [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and not hidden(file.relative_to(folder))
-    ]
+    """The files of a folder, in the order of their names, without hidden ones, such as a
+    notebook's checkpoints."""
+    found = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return [file for file in found if not hidden(file.relative_to(folder))]
 
 
 def hidden(path: Path) -> bool:
@@ -106,21 +112,19 @@ def unescaped(word: str) -> str:
 def check_columns(names: Iterable[str], where: str) -> None:
     """Raises InputError when two columns have one name: it would be a guess which of them is meant."""
     for name, often in Counter(names).items():
-        if often > 1 and name:
-            raise InputError(
-                f'{where}: {often} columns have the name "{name}"; rename or remove all but one.'
-            )
+        told = f'{where}: {often} columns have the name "{name}"; rename or remove all but one.'
+        require(often == 1 or not name, told)
 
 
 def parse_data(text: str) -> Any:
     """The content of JSON. Raises ValueError for what is none, and for an object that has a key twice:
     it would be a guess which of the values is meant."""
-    return parse_json(text, object_pairs_hook=object_of)
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            raise ValueError(f'an object has the key "{twice}" twice')
+        return found
 
-def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f'an object has the key "{twice}" twice')
-    return found
+    return parse_json(text, object_pairs_hook=unique)
