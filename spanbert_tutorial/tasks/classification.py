@@ -47,8 +47,8 @@ class Framed(NamedTuple):
         room = max_length - 1 - len(parts)  # beside [CLS] and a [SEP] after each
         wrong = f"a length of {max_length} has no room for {len(parts)} sentences"
         require(room >= len(parts), f"{wrong}: give more.")
-        ids = {"cls_id": wordpiece.cls_id, "sep_id": wordpiece.sep_id}
-        return cls(*frame(*shortened(parts, room), **ids))
+        short = shortened(parts, room)
+        return cls(*frame(*short, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
 
 
 def shortened(

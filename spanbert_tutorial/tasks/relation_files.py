@@ -107,11 +107,11 @@ def tacred_examples(text: str, path: Path) -> Iterator[tuple[str, Example]]:
         where = f"{path}, example {number}"
         with reading(f"{where} is not in TACRED's layout"):
             words = tuple(map(unescaped, entry["token"]))
-            names = (
+            subject, object_ = (
                 Argument(entry[f"{role}_start"], entry[f"{role}_end"], entry[f"{role}_type"] or "")
                 for role in ("subj", "obj")
             )
-            example = Example(entry["id"], words, *names, entry.get("relation", ""))
+            example = Example(entry["id"], words, subject, object_, entry.get("relation", ""))
         yield where, example
 
 

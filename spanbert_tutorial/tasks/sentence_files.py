@@ -1,6 +1,6 @@
-"""The nine tasks of GLUE (Wang and others, 2018) and two of the almanac in one table, and the files
-that hold their examples. Chapter: `book/tasks/classification`. The sizes are those of the hub's set
-`nyu-mll/glue`. No torch.
+"""The nine tasks of GLUE (Wang and others, 2018) in one table, and the files that hold their
+examples. Chapter: `book/tasks/classification`. The sizes are those of the hub's set `nyu-mll/glue`.
+No torch.
 """
 
 import re
@@ -113,15 +113,13 @@ def read(*sources: str | Path, subtask: str, labeled: bool = True) -> Examples:
         else:
             rows = file_cells(Path(source), task, labeled)
         for where, cells in rows:
-            if cells is None:
+            if not cells:
                 found.skipped += 1
                 continue
-            first, *others = cells
-            label = label_of(others.pop(), task, where) if labeled else ""
-            second = others[0] if others else None
-            there = visible(first) and (second is None or visible(second))
-            require(there, f"{where}: a sentence is empty; write it.")
-            found.append(((first, second), label))
+            *texts, label = cells if labeled else [*cells, ""]
+            require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
+            first, second, *_ = *texts, None
+            found.append(((first, second), label_of(label, task, where) if labeled else ""))
         require(len(found) > before, f"{source} holds no example: give a file with at least one.")
     return found
 
@@ -139,8 +137,8 @@ def label_of(text: str, task: Task, where: str) -> str | float:
     return float(text)
 
 
-def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, list[str] | None]]:
-    """The place of each row of a TSV file, and its sentences and label, or None for a row to skip. A
+def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, list[str]]]:
+    """The place of each row of a TSV file, and its sentences and label, or [] for a row to skip. A
     quotation mark is a letter like any other: many stand alone. Of unlabeled text, a file without
     the columns holds a sentence a line, or two with a tab between."""
     lines = [
@@ -149,10 +147,11 @@ def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, lis
         if visible(line)
     ]
     columns = task.columns[: None if labeled else -1]
+    header = list(task.header)
     if not labeled and not any(name in cells for _, cells in lines[:1] for name in columns):
         header = list(columns)
-    else:
-        header = list(task.header) or (lines.pop(0)[1] if lines else [])
+    elif lines and not header:
+        header = lines.pop(0)[1]
     check_columns(header, f"{path}, line 1")
     missing = " and ".join(f'"{name}"' for name in columns if name not in header)
     wrong = f"{path}, line 1: {task.name} needs a column {missing}"
@@ -162,7 +161,7 @@ def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, lis
         row = dict(zip(header, cells, strict=False))
         cut_off = task.name == "QQP" and len(cells) < len(header)  # three of the official rows
         if cut_off or task.name == "MNLI" and labeled and row.get("gold_label") == "-":
-            yield where, None
+            yield where, []
             continue
         wrong = f"{where}: {len(cells)} cells where {task.name} has {len(header)}"
         require(len(cells) == len(header), f"{wrong}; mend that line.")

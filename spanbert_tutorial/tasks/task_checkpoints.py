@@ -1,9 +1,8 @@
-"""Fine-tuned models: how they are trained, used, and kept as a folder with the encoder, the head of
-the task, facts about it, and the vocabulary. Chapters: `book/tasks/classification` and the others of
-this part.
+"""Fine-tuned models: how they are trained, used, and kept as a folder. Chapters:
+`book/tasks/classification` and the others of this part.
 
-The encoder's weights have the names of `transformers.BertModel`, which opens the folder, too,
-without the head.
+A folder holds the encoder, the head of its task, facts about the task, and the vocabulary.
+`transformers.BertModel` opens it, too, without the head.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,9 +36,8 @@ HEAD = "head."  # prefix of the names of a head's weights
 
 
 class Predictor:
-    """A fine-tuned model, an encoder and a head, in use. facts: what else its folder has to say,
-    ready for JSON, such as labels. A task gives its name, its data, `new_model`, and
-    `predict(examples)`."""
+    """A fine-tuned model, an encoder and a head, in use. facts: those of its data. A task gives its
+    name, its data, `new_model`, and `predict(examples)`."""
 
     task: ClassVar[str]  # on the command line
     data: ClassVar[Any]  # a kind of `Data`, made of (examples, wordpiece, settings)
@@ -67,9 +65,9 @@ class Predictor:
         snapshots: Snapshots | None = None,
         **how: Any,
     ) -> tuple[Self, History]:
-        """Trains the encoder (in place) and a new head. Returns what they make and the history of
-        the losses. settings: batches hold about `batch_size` × `max_length` tokens. how: what else
-        the task's data takes."""
+        """Trains the encoder (in place) and a new head. Returns both in use, and the history of the
+        losses. settings: batches hold about `batch_size` × `max_length` tokens. how: what else the
+        task's data takes."""
         check_start(encoder, wordpiece, settings)
         data = cls.data(examples, wordpiece, settings, **how)
 
@@ -83,8 +81,8 @@ class Predictor:
     @classmethod
     def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
         """Opens a folder that `save` wrote, in float32, and runs no code of it. tokenizer: where the
-        vocabulary is, if not there. Raises InputError for a model of another task, and for weights or
-        facts that do not fit."""
+        vocabulary is, if not there. Raises InputError for a model of another task, and for weights
+        or facts that do not fit."""
         facts = read_facts(source)
         own = facts.pop("task", None)
         wrong = f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}"
