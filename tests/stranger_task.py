@@ -5,7 +5,7 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import classification
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
+from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {
@@ -28,16 +28,6 @@ def read(*paths) -> list:
     return found
 
 
-def fine_tune(encoder, wordpiece, examples, settings, snapshots=None):
-    check_start(encoder, wordpiece, settings)
-    data = classification.ClassificationData(examples, wordpiece, settings)
-    kinds = len(data.facts["labels"])
-    model, history = fit(
-        lambda: classification.ClassificationModel(encoder, kinds), data, settings, snapshots
-    )
-    return Labeller(model, wordpiece, 32, **data.facts), history
-
-
 def score(examples, predictions) -> dict:
     right = [label == said for (_, label), said in zip(examples, predictions, strict=True)]
     return {"accuracy": sum(right) / len(right)}
@@ -45,6 +35,7 @@ def score(examples, predictions) -> dict:
 
 class Labeller(Predictor):
     task = "labels"
+    data = classification.ClassificationData
 
     @staticmethod
     def new_model(encoder, facts):
@@ -53,3 +44,6 @@ class Labeller(Predictor):
     def predict(self, examples):
         inputs = [classification.Framed.of(one, self.wordpiece, 32) for one, _ in examples]
         return [self.facts["labels"][int(row.argmax())] for row in self.logits(inputs)]
+
+
+fine_tune = Labeller.fine_tune

@@ -24,7 +24,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
-from spanbert_tutorial.tasks.fine_tuning import FineTuning
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, make_room
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, read
 
 WORDS = tuple("Today Ella Hale of Upton met the mayor of Kelso .".split())
@@ -276,7 +276,7 @@ def test_the_input_is_the_text_with_markers(wordpiece, marking, example):
 def test_what_the_heads_read(wordpiece, head, width):
     more = wordpiece.with_tokens(rx.markers([EXAMPLE], "around"))
     encoder = tiny(wordpiece).eval()
-    rx.make_room(encoder, len(more))
+    make_room(encoder, len(more))
     model = rx.RelationModel(encoder, 3, head).eval()
     batch = rx.tensors(
         [rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id
@@ -299,11 +299,11 @@ def test_what_the_heads_read(wordpiece, head, width):
 def test_the_loss_is_the_mean_over_examples(wordpiece):
     more = wordpiece.with_tokens(rx.markers([EXAMPLE], "around"))
     data = rx.RelationData([EXAMPLE, BACKWARDS], more, FineTuning(max_length=40), "around")
-    assert data.relations == [NO, "person:home"] and len(data) == 2
+    assert data.facts["relations"] == [NO, "person:home"] and len(data) == 2
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
     assert batch[data.target_field].tolist() == [1, 0]
     encoder = tiny(wordpiece)
-    rx.make_room(encoder, len(more))
+    make_room(encoder, len(more))
     model = rx.RelationModel(encoder, 2, "entities").eval()
     shares = model.scores(batch).softmax(-1)
     wanted = -(shares[0, 1].log() + shares[1, 0].log()) / 2

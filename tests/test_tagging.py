@@ -196,7 +196,7 @@ def test_only_word_starts_have_a_target(wordpiece):
     data = tagging.TaggingData(
         [(text, [(9, 17, "PERSON")]), ("Hale", [(0, 4, "PERSON")])], wordpiece, FineTuning()
     )
-    assert data.tags == ["O", "B-PERSON", "I-PERSON"]
+    assert data.facts["tags"] == ["O", "B-PERSON", "I-PERSON"]
     batch = data.batch(np.array([1, 0]), np.random.default_rng(0))
     starts = np.flatnonzero(wordpiece.word_starts(wordpiece.encode(text))) + 1
     assert len(starts) == 4 < len(wordpiece.encode(text))
@@ -212,7 +212,7 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
     )
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
     torch.manual_seed(0)
-    model = tagging.TaggingModel(tiny(wordpiece), len(data.tags)).eval()
+    model = tagging.TaggingModel(tiny(wordpiece), len(data.facts["tags"])).eval()
     with torch.no_grad():
         shares = model.scores(batch).softmax(-1)
         loss = model(batch)["loss"].item()

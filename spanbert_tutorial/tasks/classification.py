@@ -7,7 +7,6 @@ letter).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +19,8 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import check_text, is_number, require, shown
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
+from spanbert_tutorial.errors import is_number, require, shown
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning
 from spanbert_tutorial.tasks.sentence_files import Example, Sentences, task_named
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
@@ -44,17 +41,14 @@ class Framed(NamedTuple):
         """Encodes a sentence or a pair to at most `max_length` positions: the longer sentence loses
         tokens at its end, one by one, as in BERT's released code. Raises InputError for a sentence
         without a token, and where `max_length` has no room for a token of each."""
-        texts = [text for text in sentences if text is not None]
-        for text in texts:
-            check_text("the sentence", text)
-        parts = [wordpiece.encode(text) for text in texts]
+        parts = [wordpiece.encode(text) for text in sentences if text is not None]
         wrong = f"{ascii(sentences)} holds an empty sentence"
         require(all(map(len, parts)), f"{wrong}: write at least one word.")
         room = max_length - 1 - len(parts)  # beside [CLS] and a [SEP] after each
         wrong = f"a length of {max_length} has no room for {len(parts)} sentences"
         require(room >= len(parts), f"{wrong}: give more.")
-        parts = shortened(parts, room)
-        return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
+        short = shortened(parts, room)
+        return cls(*frame(*short, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
 
 
 def shortened(
@@ -119,41 +113,21 @@ class RegressionModel(ClassificationModel):
 
 class ClassificationData(Data):
     """Examples with labels, or with scores: these are learned as standard scores, which small steps
-    soon reach. facts: `labels`, sorted, or `mean` and `spread`."""
+    soon reach. facts: `labels`, sorted, or `mean` and `spread`. Raises InputError unless there are
+    at least two labels or scores."""
 
     def __init__(
         self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        given: list[Any] = [label for _, label in examples]
-        self.facts: dict[str, Any]
-        if isinstance(given[0], str):
-            labels = sorted(set(given))
-            self.facts = {"labels": labels}
-            targets = np.array([labels.index(label) for label in given])
-        else:
-            mean, spread = float(np.mean(given)), float(np.std(given))
-            self.facts = {"mean": mean, "spread": spread}
-            targets = ((np.array(given) - mean) / spread).astype(np.float32)
+        given = np.array([label for _, label in examples])
+        labels, targets = np.unique(given, return_inverse=True)
+        require(len(labels) > 1, "all examples have the same label: give examples of at least two.")
+        facts: dict[str, Any] = {"labels": labels.tolist()}
+        if given.dtype.kind != "U":  # scores
+            facts = {"mean": float(given.mean()), "spread": float(given.std())}
+            targets = ((given - given.mean()) / given.std()).astype(np.float32)
         inputs = [Framed.of(one, wordpiece, settings.max_length) for one, _ in examples]
-        super().__init__(inputs, targets, wordpiece, settings)
-
-
-def fine_tune(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    examples: Sequence[Example],
-    settings: FineTuning,
-    snapshots: Snapshots | None = None,
-) -> tuple["SentencePredictor", History]:
-    """Trains encoder (in place) and a new head. Raises InputError unless there are at least two
-    labels or scores."""
-    check_start(encoder, wordpiece, settings)
-    labels = {label for _, label in examples}
-    require(len(labels) > 1, "all examples have the same label: give examples of at least two.")
-    data = ClassificationData(examples, wordpiece, settings)
-    make_model = partial(SentencePredictor.new_model, encoder, data.facts)
-    model, history = fit(make_model, data, settings, snapshots)
-    return SentencePredictor(model, wordpiece, settings.max_length, **data.facts), history
+        super().__init__(inputs, targets, wordpiece, settings, **facts)
 
 
 class SentencePredictor(Predictor):
@@ -161,6 +135,7 @@ class SentencePredictor(Predictor):
     `spread`, which turn its one number into a score."""
 
     task = "sentences"
+    data = ClassificationData
 
     @staticmethod
     def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> ClassificationModel:
@@ -181,6 +156,9 @@ class SentencePredictor(Predictor):
         return [self.facts["mean"] + self.facts["spread"] * float(row) for row in scores]
 
 
+fine_tune = SentencePredictor.fine_tune
+
+
 # --- scores -------------------------------------------------------------------------
 
 
@@ -188,12 +166,11 @@ def score(
     task: str, gold: Sequence[str | float], predicted: Sequence[str | float]
 ) -> dict[str, float]:
     """What GLUE reports of a task, times 100: `accuracy`; `f1` of the label 1; `matthews`,
-    `pearson` and `spearman` correlation, from -100 to 100.
+    `pearson` and `spearman` correlation, from -100 to 100; predictions that are all the same
+    correlate with nothing: 0.
 
-    Predictions that are all the same correlate with nothing: 0. Raises InputError where a measure
-    is not defined (but for accuracy the gold labels must differ), and for what is no label of the
-    task.
-    """
+    Raises InputError for what is no label of the task, and where a measure is not defined (but for
+    accuracy the gold labels must differ)."""
     row = task_named(task)
     wanted = " and ".join(row.labels) or "numbers"
     for value in (*gold, *predicted):

@@ -6,7 +6,7 @@ Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from spanbert_tutorial.bert.encoder import BertEncoder, set_dropout
+from spanbert_tutorial.bert.encoder import BertEncoder, initialize, set_dropout
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.device import steps_between_readings
@@ -44,8 +44,8 @@ class FineTuning:
     task_learning_rate: float | None = None
 
     def recipe(self, tokens: int) -> TrainingConfig:
-        """AdamW with β₂ = 0.999, warming up for one tenth of the steps, as in SpanBERT's released
-        code. tokens: of all inputs. Raises InputError when there are none."""
+        """AdamW with β₂ = 0.999, warming up for a tenth of the steps, as in SpanBERT's released code.
+        tokens: of all inputs. Raises InputError when there are none."""
         require(tokens, "there is nothing to train on: give at least one question or example.")
         steps = max(1, round(self.epochs * tokens / (self.batch_size * self.max_length)))
         return TrainingConfig(
@@ -79,20 +79,24 @@ def padded(arrays: Sequence[Any], value: int) -> Tensor:
 class Data:
     """Training inputs with their targets, for `batches.Batches` and `fit`. targets: an array with
     one for each input, or whatever `batch` of a subclass puts in its place. The model finds them
-    under `target_field`; each loss is a mean over those that are not NO_TARGET."""
+    under `target_field`; each loss is a mean over those that are not NO_TARGET. facts: what the
+    head and its answers depend on, ready for JSON, such as labels."""
 
     by_length = True  # inputs of about the same length share a batch
     target_field = "label"
     collate: Callable[[Sequence[Any], int], dict[str, Tensor]] = staticmethod(stacked)
 
     def __init__(
-        self, inputs: Sequence[Any], targets: Any, wordpiece: WordPiece, settings: FineTuning
+        self,
+        inputs: Sequence[Any],
+        targets: Any,
+        wordpiece: WordPiece,
+        settings: FineTuning,
+        **facts: Any,
     ) -> None:
-        self.inputs = inputs
-        self.targets = targets
-        self.pad_id = wordpiece.pad_id
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
+        self.inputs, self.targets, self.facts = inputs, targets, facts
+        self.wordpiece = wordpiece
+        self.batch_size, self.max_length = settings.batch_size, settings.max_length
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -102,10 +106,10 @@ class Data:
         return np.array([len(one.ids) for one in self.inputs])
 
     def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
-        return self.collate([self.inputs[row] for row in rows], self.pad_id)
+        return self.collate([self.inputs[row] for row in rows], self.wordpiece.pad_id)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Inputs and targets. Nothing has to be drawn at random."""
+        """Inputs and targets; nothing is drawn."""
         return self.padded(rows) | {self.target_field: torch.from_numpy(self.targets[rows])}
 
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
@@ -137,6 +141,19 @@ def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
         warnings.warn(f"{told}; give that one.", stacklevel=4)
 
 
+def make_room(encoder: BertEncoder, tokens: int) -> None:
+    """Gives the encoder, in place, an embedding for each of so many tokens: the new ones are drawn
+    as at the start of pre-training. The released code uses BERT's 99 unused tokens instead."""
+    table = encoder.embeddings.word_embeddings.weight
+    if tokens <= len(table):
+        return
+    encoder.config = replace(encoder.config, vocab_size=tokens)
+    larger = nn.Embedding(tokens, table.shape[1], device=table.device)
+    initialize(larger, encoder.config.initializer_range)
+    larger.weight.data[: len(table)] = table.data
+    encoder.embeddings.word_embeddings = larger
+
+
 def fit(
     make_model: Callable[[], Model],
     data: Data,
@@ -146,8 +163,7 @@ def fit(
     """Trains what `make_model` returns: an encoder and a head.
 
     Several processes share each batch; without dropout they compute what a single one computes,
-    with dropout each drops other units. Returns the model with the history of its losses.
-    """
+    with dropout each drops other units. Returns the model and the history of its losses."""
     rng = np.random.default_rng(settings.seed)
     recipe = settings.recipe(int(sum(data.lengths())))
     with torch.random.fork_rng():
@@ -164,8 +180,7 @@ class SecondRate(Hook):
     """Gives the layers after the encoder the learning rate of the settings, if they have one."""
 
     def __init__(self, model: Any, settings: FineTuning) -> None:
-        self.model = model
-        self.rate = settings.task_learning_rate
+        self.model, self.rate = model, settings.task_learning_rate
 
     def on_start(self, state: TrainingState) -> None:
         if self.rate is None:
@@ -204,9 +219,8 @@ class Weighted(nn.Module):
 
 def shares(right: int, said: int, wanted: int) -> dict[str, float]:
     """precision, recall and f1 in percent; a share of nothing is 0."""
-    parts = {
-        "precision": (right, said),
-        "recall": (right, wanted),
-        "f1": (2 * right, said + wanted),
+    return {
+        "precision": 100 * right / max(said, 1),
+        "recall": 100 * right / max(wanted, 1),
+        "f1": 200 * right / max(said + wanted, 1),
     }
-    return {name: 100 * part / max(whole, 1) for name, (part, whole) in parts.items()}

@@ -8,7 +8,6 @@ sequence, H hidden, R relations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +18,8 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares, stacked
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, shares, stacked
 from spanbert_tutorial.tasks.relation_files import DIRECTION, NO_RELATION, OTHER, Example
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
@@ -45,8 +42,7 @@ def score(
     """precision, recall, f1 in percent over all but `negative`.
 
     Counted together (micro), as TACRED does. A share of nothing is 0 (TACRED's own scorer prints a
-    precision of 100 where nothing is predicted; the F1 is 0 in both).
-    """
+    precision of 100 where nothing is predicted; the F1 is 0 in both)."""
     pairs = list(zip(gold, predicted, strict=True))
     right = sum(one == other != negative for one, other in pairs)
     wanted = sum(one != negative for one, _ in pairs)
@@ -62,8 +58,7 @@ def directed_score(
 
     Cause-Effect(e1,e2) and Cause-Effect(e2,e1) are one relation; an answer with the wrong direction
     counts among what was said and was wanted, not among what was right. Gold without a relation
-    raises InputError.
-    """
+    raises InputError."""
     wanted, said = ([DIRECTION.sub("", label) for label in row] for row in (gold, predicted))
     relations = sorted({*wanted} - {other})
     require(relations, f"no gold label is a relation other than {other}: nothing can be averaged.")
@@ -76,9 +71,7 @@ def directed_score(
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
     """What `evaluate relations` prints: micro, and for labels with a direction macro figures."""
     gold = [example.relation for example in examples]
-    negative = (
-        OTHER if OTHER in gold else NO_RELATION
-    )  # SemEval's name where it occurs, else TACRED's
+    negative = OTHER if OTHER in gold else NO_RELATION
     found = {"micro": score(gold, predicted, negative)}
     if any(DIRECTION.search(label) for label in gold):
         found["macro, directed"] = directed_score(gold, predicted, negative)
@@ -124,19 +117,6 @@ def markers(examples: Sequence[Example], marking: str) -> list[str]:
     """All markers of examples, each once, sorted: ids must not depend on the order of files."""
     words = [word for example in examples for word in marked(example, marking)]
     return sorted({str(word) for word in words if isinstance(word, Marker)})
-
-
-def make_room(encoder: BertEncoder, tokens: int) -> None:
-    """Gives the encoder, in place, an embedding for each of so many tokens: the new ones are drawn
-    as at the start of pre-training. The released code uses BERT's 99 unused tokens instead."""
-    table = encoder.embeddings.word_embeddings.weight
-    if tokens <= len(table):
-        return
-    encoder.config = replace(encoder.config, vocab_size=tokens)
-    larger = nn.Embedding(tokens, table.shape[1], device=table.device)
-    initialize(larger, encoder.config.initializer_range)
-    larger.weight.data[: len(table)] = table.data
-    encoder.embeddings.word_embeddings = larger
 
 
 class Marked(NamedTuple):
@@ -222,53 +202,35 @@ def tensors(some: Sequence[Marked], pad_id: int) -> dict[str, Tensor]:
 
 
 class RelationData(Data):
-    """Marked examples. relations: those that occur."""
+    """Marked examples, with a vocabulary that has the markers. marking, head: of MARKINGS and
+    HEADS. facts: both, and `relations`, those that occur."""
 
     target_field = "relation"
     collate = staticmethod(tensors)
 
     def __init__(
-        self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning, marking: str
+        self,
+        examples: Sequence[Example],
+        wordpiece: WordPiece,
+        settings: FineTuning,
+        marking: str = "around",
+        head: str = "entities",
     ) -> None:
-        self.relations = sorted({example.relation for example in examples})
-        targets = np.array([self.relations.index(example.relation) for example in examples])
-        inputs = [Marked.of(one, wordpiece, marking, settings.max_length) for one in examples]
-        super().__init__(inputs, targets, wordpiece, settings)
-
-
-def fine_tune(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    examples: Sequence[Example],
-    settings: FineTuning,
-    snapshots: Snapshots | None = None,
-    *,
-    marking: str = "around",
-    head: str = "entities",
-) -> tuple["RelationExtractor", History]:
-    """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of
-    MARKINGS and HEADS. settings: batches hold about `batch_size` × `max_length` tokens."""
-    known = marking in MARKINGS and head in HEADS
-    require(known, f"{marking} or {head} is unknown: use one of {MARKINGS} and one of {HEADS}.")
-    check_start(encoder, wordpiece, settings)
-    wordpiece = wordpiece.with_tokens(markers(examples, marking))
-    data = RelationData(examples, wordpiece, settings, marking)
-
-    def model() -> RelationModel:
-        make_room(encoder, len(wordpiece))  # here, so that the seed of the run draws the new rows
-        return RelationModel(encoder, len(data.relations), head)
-
-    trained, history = fit(model, data, settings, snapshots)
-    facts = {"relations": data.relations, "head": head, "marking": marking}
-    return RelationExtractor(trained, wordpiece, settings.max_length, **facts), history
+        known = marking in MARKINGS and head in HEADS
+        require(known, f"{marking} or {head} is unknown: use one of {MARKINGS} and one of {HEADS}.")
+        larger = wordpiece.with_tokens(markers(examples, marking))
+        inputs = [Marked.of(one, larger, marking, settings.max_length) for one in examples]
+        found = [example.relation for example in examples]
+        relations, targets = np.unique(found, return_inverse=True)
+        facts = {"relations": relations.tolist(), "head": head, "marking": marking}
+        super().__init__(inputs, targets, larger, settings, **facts)
 
 
 class RelationExtractor(Predictor):
-    """Names the likeliest relation. facts: `relations`, what the scores stand for, `head` and
-    `marking`."""
+    """Names the likeliest relation. facts: those of `RelationData`."""
 
     task = "relations"
-    collate = staticmethod(tensors)
+    data = RelationData
 
     @staticmethod
     def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> RelationModel:
@@ -282,3 +244,6 @@ class RelationExtractor(Predictor):
         """The score of each relation [R] for each example."""
         how = self.wordpiece, self.facts["marking"], self.max_length
         return self.logits([Marked.of(example, *how) for example in examples])
+
+
+fine_tune = RelationExtractor.fine_tune

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import split_words
-from spanbert_tutorial.errors import InputError, reading, require, shown
+from spanbert_tutorial.errors import check_text, reading, require, shown
 from spanbert_tutorial.text.lines import (
     SPACE,
     Examples,
@@ -27,12 +27,15 @@ from spanbert_tutorial.text.lines import (
 # what TACRED and SemEval call a pair without a relation of the list
 NO_RELATION = "no_relation"
 OTHER = "Other"
-WANTED = "TACRED's JSON (.json) or SemEval's text (.txt), also packed as .xz or .gz"
 # perhaps a number and a tab, then a sentence, perhaps in quotes
 SENTENCE = re.compile(r'(?:([^ \t"<]+) *\t)?[ \t]*"?([^\t]*)<e1>(.+)</e1>(.*)<e2>(.+)</e2>(.*?)"?')
-MARKERS = ("<e1>", "</e1>", "<e2>", "</e2>")
+MARKER = re.compile(r"</?e[12]>")
 COMMENT = re.compile(r"[ \t]*comments?[ \t]*:", re.IGNORECASE)
 DIRECTION = re.compile(r"[ \t]*\([ \t]*(e[12])[ \t]*,[ \t]*(e[12])[ \t]*\)$")
+LAYOUT = (
+    "write a number, a tab and a sentence with <e1>…</e1> before <e2>…</e2>, its relation in the next "
+    'line, and "Comment:" before a comment'
+)
 
 
 class Argument(NamedTuple):
@@ -64,9 +67,8 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
     found: dict[Example, Example] = {}
     for path, example in read:
         before = found.setdefault(example._replace(relation=""), example).relation
-        both = f"as {before} and as {example.relation}"
-        wrong = f"{path}: the example {example.id} stands there {both}"
-        require(before == example.relation, f"{wrong}; leave one out.")
+        wrong = f"the example {example.id} stands there as {before} and as {example.relation}"
+        require(before == example.relation, f"{path}: {wrong}; leave one out.")
     examples = Examples(found.values())
     examples.skipped = len(read) - len(found)
     return examples
@@ -74,89 +76,66 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
 
 def read_one(path: Path, labeled: bool) -> list[Example]:
     """The examples of one file."""
-    form = kind_of_file(path)
+    layouts = {".json": tacred_examples, ".txt": semeval_examples}
+    wanted = "TACRED's JSON (.json) or SemEval's text (.txt), also packed as .xz or .gz"
     wrong = f"{path} has neither .json nor .txt in its name"
-    require(form in (".json", ".txt"), f"{wrong}: give {WANTED}.")
-    text = read_text(path, WANTED)
-    examples = [*(tacred_examples if form == ".json" else semeval_examples)(text, path, labeled)]
+    require(kind_of_file(path) in layouts, f"{wrong}: give {wanted}.")
+    examples = []
+    for where, example in layouts[kind_of_file(path)](read_text(path, wanted), path):
+        if not labeled:
+            example = example._replace(relation="")
+        id_, words, subject, object_, relation = example
+        texts = id_, *words, subject.type, object_.type, relation
+        check_text(f"{where}: an id, a word, a type or a relation", *texts)
+        require(all(map(visible, (id_, *words))), f"{where}: the id or a word is empty; write it.")
+        for name, (first, last, _) in (("subject", subject), ("object", object_)):
+            fits = type(first) is type(last) is int and 0 <= first <= last < len(words)
+            wrong = f"the {name} has the words {shown(first)} to {shown(last)} of {len(words)}"
+            require(fits, f"{where}: {wrong}; count from 0, the last word is inclusive.")
+        mend = "write it, or use `predict` for a file without"
+        require(visible(relation) or not labeled, f"{where}: no relation stands there; {mend}.")
+        examples.append(example)
     require(examples, f"{path} holds no example: give a file with at least one.")
     return examples
 
 
-# --- TACRED -------------------------------------------------------------------------
-
-
-def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
-    """The examples of a JSON list. Last words are inclusive."""
+def tacred_examples(text: str, path: Path) -> Iterator[tuple[str, Example]]:
+    """The examples of TACRED's JSON list, each with its place. Last words are inclusive."""
     with reading(f"{path} is no JSON in TACRED's layout", "give a list of examples"):
         entries = list(parse_data(text))
     for number, entry in enumerate(entries, start=1):
         where = f"{path}, example {number}"
         with reading(f"{where} is not in TACRED's layout"):
-            example = Example(
-                entry["id"],
-                tuple(unescaped(word) for word in entry["token"]),
-                Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
-                Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
-                entry["relation"] if labeled else "",
+            words = tuple(map(unescaped, entry["token"]))
+            subject, object_ = (
+                Argument(entry[f"{role}_start"], entry[f"{role}_end"], entry[f"{role}_type"] or "")
+                for role in ("subj", "obj")
             )
-            check(example, where)
-        yield example
+            example = Example(entry["id"], words, subject, object_, entry.get("relation", ""))
+        yield where, example
 
 
-def check(example: Example, where: str) -> None:
-    """Raises InputError unless the words are words and both names lie inside of them."""
-    optional = (example.subject.type, example.object.type, example.relation)
-    for text in (example.id, *example.words, *filter(None, optional)):  # JSON may hold anything
-        wrong = f"{where}: {shown(text)} stands for an id, a word, a type or a relation"
-        require(isinstance(text, str) and visible(text), f"{wrong}; write text.")
-    for name, (first, last, _) in (("subject", example.subject), ("object", example.object)):
-        require(
-            type(first) is type(last) is int and 0 <= first <= last < len(example.words),
-            f"{where}: the {name} has the words {shown(first)} to {shown(last)} of "
-            f"{len(example.words)}; count from 0, the last word is inclusive.",
-        )
-
-
-# --- SemEval-2010 Task 8 ------------------------------------------------------------
-
-
-LAYOUT = (
-    "write a number, a tab and a sentence with <e1>…</e1> before <e2>…</e2>, its relation in the next "
-    'line, and "Comment:" before a comment'
-)
-
-
-def semeval_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
-    """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, and
-    a line with its relation. Blank lines and comments count for nothing, and a plain text may go
-    without numbers. e1 is the subject and e2 the object; types are not given."""
-    # of each example the number of its line, the sentence, its relation
-    found: list[tuple[int, str, str]] = []
+def semeval_examples(text: str, path: Path) -> Iterator[tuple[str, Example]]:
+    """The examples of SemEval's text, each with its place: a line with number, tab and the marked
+    sentence in quotes, and a line with its relation. Blank lines and comments count for nothing, and
+    a plain text may go without numbers. e1 is the subject and e2 the object; types are not given."""
+    found: list[tuple[str, Example]] = []
     for number, line in enumerate(lines_of(text), start=1):
-        line = line.strip(SPACE)
+        line, where = line.strip(SPACE), f"{path}, line {number}"
         if not visible(line) or COMMENT.match(line):
             continue
-        if "\t" in line or any(marker in line for marker in MARKERS):
-            found.append((number, line, ""))
-        else:
-            require(found and not found[-1][2], f"{path}, line {number}: {LAYOUT}.")
-            # people put spaces into a direction
-            found[-1] = (*found[-1][:2], DIRECTION.sub(r"(\1,\2)", line))
-    for number, line, relation in found:
-        where = f"{path}, line {number}"
-        marked = SENTENCE.fullmatch(line)
-        if not marked or any(line.count(marker) != 1 for marker in MARKERS):
-            raise InputError(f"{where}: {LAYOUT}.")
-        mend = "write it, or use `predict` for a file without"
-        require(relation or not labeled, f"{where}: no relation stands in the next line; {mend}.")
-        pieces = [split_words(piece) for piece in marked.groups()[1:]]
-        words = tuple(chain(*pieces))
-        a, b, c, d, _ = accumulate(map(len, pieces))
-        names = Argument(a, b - 1), Argument(c, d - 1)
-        example = Example(marked[1] or str(number), words, *names, relation if labeled else "")
-        check(example, where)
-        yield example
+        if (marked := SENTENCE.fullmatch(line)) and len(MARKER.findall(line)) == 4:
+            pieces = [split_words(piece) for piece in marked.groups()[1:]]
+            a, b, c, d, _ = accumulate(map(len, pieces))
+            names = Argument(a, b - 1), Argument(c, d - 1)
+            words = tuple(chain(*pieces))
+            found.append((where, Example(marked[1] or str(number), words, *names, "")))
+        else:  # a relation; people put spaces into its direction
+            fits = found and not found[-1][1].relation and not re.search(r"\t|</?e[12]>", line)
+            require(fits, f"{where}: {LAYOUT}.")
+            place, example = found[-1]
+            found[-1] = place, example._replace(relation=DIRECTION.sub(r"(\1,\2)", line))
+    yield from found
 
 
 def marked_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -4,7 +4,7 @@ No torch.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,86 +14,81 @@ from spanbert_tutorial.text.lines import Examples, check_columns, lines_of, read
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 Example = tuple[Sentences, str | float]  # a label, or a score
+WANTED = "a whole TSV file of GLUE (also .xz or .gz), or a set of the hub as OWNER/NAME:PART"
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
+
+ONE = ("sentence", "label")
+PAIR = ("sentence1", "sentence2", "label")
+YES_NO = ("0", "1")
+ENTAILS = ("entailment", "not_entailment")
+CORRELATIONS = ("pearson", "spearman")
 
 
 @dataclass(frozen=True)
 class Task:
     """What a task asks, and how its files are laid out.
 
-    metrics: what `classification.score` gives. labels: in the order of the hub's numbers; none
-    where a score is wanted, from the least to the greatest of `scores`. columns: of GLUE's TSV
-    files: the sentence or both, then the label; `hub`: those of the hub's set, if they differ.
-    header: of files without one.
+    columns: of GLUE's TSV files: the sentence or both, then the label; `hub`: those of the hub's
+    set, if they differ. labels: in the order of the hub's numbers; none where a score is wanted,
+    from the least to the greatest of `scores`. metrics: what `classification.score` gives. header:
+    of files without one.
     """
 
     name: str
     asks: str
     examples: int  # to train on
-    metrics: tuple[str, ...]
-    labels: tuple[str, ...]
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = PAIR
+    labels: tuple[str, ...] = YES_NO
+    metrics: tuple[str, ...] = ("accuracy",)
     hub: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     scores: tuple[float, float] = (0, 5)
 
 
-ACCURACY = ("accuracy",)
-YES_NO = ("0", "1")
-ENTAILS = ("entailment", "not_entailment")
-F1, MATTHEWS, CORRELATIONS = ("f1", "accuracy"), ("matthews",), ("pearson", "spearman")
-SENTENCE = ("sentence", "label")
-PAIR = ("sentence1", "sentence2", "label")
 # fmt: off
 GLUE = {
     "cola": Task(
-        "CoLA", "Is this sentence acceptable English?", 8_551, MATTHEWS, YES_NO, SENTENCE,
+        "CoLA", "Is this sentence acceptable English?", 8_551, ONE, metrics=("matthews",),
         header=("source", "label", "star", "sentence"),
     ),
-    "sst2": Task(
-        "SST-2", "Is this movie-review phrase positive?", 67_349, ACCURACY, YES_NO, SENTENCE,
-    ),
+    "sst2": Task("SST-2", "Is this movie-review phrase positive?", 67_349, ONE),
     "mrpc": Task(
-        "MRPC", "Do these two news sentences mean the same thing?", 3_668, F1, YES_NO,
-        ("#1 String", "#2 String", "Quality"), hub=PAIR,
+        "MRPC", "Do these two news sentences mean the same thing?", 3_668,
+        ("#1 String", "#2 String", "Quality"), metrics=("f1", "accuracy"), hub=PAIR,
     ),
     "stsb": Task(
-        "STS-B", "How similar in meaning are the two, from 0 to 5?", 5_749, CORRELATIONS, (),
-        ("sentence1", "sentence2", "score"), hub=PAIR,
+        "STS-B", "How similar in meaning are the two, from 0 to 5?", 5_749,
+        ("sentence1", "sentence2", "score"), (), CORRELATIONS, hub=PAIR,
     ),
     "qqp": Task(
-        "QQP", "Do these two questions ask the same thing?", 363_846, F1, YES_NO,
-        ("question1", "question2", "is_duplicate"), hub=("question1", "question2", "label"),
+        "QQP", "Do these two questions ask the same thing?", 363_846,
+        ("question1", "question2", "is_duplicate"), metrics=("f1", "accuracy"),
+        hub=("question1", "question2", "label"),
     ),
     "mnli": Task(
         "MNLI", "Does the second sentence follow from the first, contradict it, or neither?",
-        392_702, ACCURACY, ("entailment", "neutral", "contradiction"),
-        ("sentence1", "sentence2", "gold_label"), hub=("premise", "hypothesis", "label"),
+        392_702, ("sentence1", "sentence2", "gold_label"),
+        ("entailment", "neutral", "contradiction"), hub=("premise", "hypothesis", "label"),
     ),
     "qnli": Task(
-        "QNLI", "Does this Wikipedia sentence answer the question?", 104_743, ACCURACY, ENTAILS,
-        ("question", "sentence", "label"),
+        "QNLI", "Does this Wikipedia sentence answer the question?", 104_743,
+        ("question", "sentence", "label"), ENTAILS,
     ),
-    "rte": Task(
-        "RTE", "Does the second text follow from the first?", 2_490, ACCURACY, ENTAILS, PAIR,
-    ),
-    "wnli": Task(
-        "WNLI", "Is the sentence with its pronoun replaced by a name entailed?", 635, ACCURACY,
-        YES_NO, PAIR,
-    ),
+    "rte": Task("RTE", "Does the second text follow from the first?", 2_490, labels=ENTAILS),
+    "wnli": Task("WNLI", "Is the sentence with its pronoun replaced by a name entailed?", 635),
 }
 TASKS = GLUE | {
     "almanac-pairs": Task(
         "almanac, pairs",
         "Do both sentences tell the same facts, contradict each other, or neither?", 1_974,
-        ACCURACY, ("contradiction", "neither", "same"), PAIR,
+        labels=("contradiction", "neither", "same"),
     ),
     "almanac-shared": Task(
         "almanac, shared facts", "Which share of the facts of both stands in both, from 0 to 1?",
-        1_974, CORRELATIONS, (), PAIR, scores=(0, 1),
+        1_974, PAIR, (), CORRELATIONS, scores=(0, 1),
     ),
 }
 # fmt: on
-NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 
 
 def task_named(name: str) -> Task:
@@ -114,76 +109,72 @@ def read(*sources: str | Path, subtask: str, labeled: bool = True) -> Examples:
     for source in sources:
         before = len(found)
         if name := hub_set(source, ".tsv", ".txt"):
-            found += hub_examples(name[0], subtask, name[1] or "train", labeled)
+            rows = hub_cells(name[0], subtask, name[1] or "train", labeled)
         else:
-            add_file(found, Path(source), task, labeled)
+            rows = file_cells(Path(source), task, labeled)
+        for where, cells in rows:
+            if not cells:
+                found.skipped += 1
+                continue
+            *texts, label = cells if labeled else [*cells, ""]
+            require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
+            first, second, *_ = *texts, None
+            found.append(((first, second), label_of(label, task, where) if labeled else ""))
         require(len(found) > before, f"{source} holds no example: give a file with at least one.")
     return found
 
 
-WANTED = "a whole TSV file of GLUE (also .xz or .gz), or a set of the hub as OWNER/NAME:PART"
+def label_of(text: str, task: Task, where: str) -> str | float:
+    """A label or a score of a task. where: for InputError."""
+    if task.labels:
+        mend = f"use {' or '.join(task.labels)}, not a part whose labels GLUE keeps"
+        require(text in task.labels, f'{where}: "{text}" is no label of {task.name}; {mend}.')
+        return text
+    low, high = task.scores
+    fits = NUMBER.fullmatch(text) and low <= float(text) <= high
+    wrong = f'{where}: "{text}" is no score of {task.name}'
+    require(fits, f"{wrong}; write a number from {low} to {high}.")
+    return float(text)
 
 
-def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> None:
-    """Adds the examples of a TSV file. A quotation mark is a letter like any other: many stand alone.
-    Of unlabeled text, a file without the columns holds a sentence a line, or two with a tab
-    between."""
+def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, list[str]]]:
+    """The place of each row of a TSV file, and its sentences and label, or [] for a row to skip. A
+    quotation mark is a letter like any other: many stand alone. Of unlabeled text, a file without
+    the columns holds a sentence a line, or two with a tab between."""
     lines = [
-        (number, line.split("\t"))
+        (f"{path}, line {number}", line.split("\t"))
         for number, line in enumerate(lines_of(read_text(path, WANTED)), start=1)
         if visible(line)
     ]
     columns = task.columns[: None if labeled else -1]
+    header = list(task.header)
     if not labeled and not any(name in cells for _, cells in lines[:1] for name in columns):
         header = list(columns)
-    else:
-        header = list(task.header) or (lines.pop(0)[1] if lines else [])
+    elif lines and not header:
+        header = lines.pop(0)[1]
     check_columns(header, f"{path}, line 1")
-    missing = [f'"{name}"' for name in columns if name not in header]
-    wrong = f"{path}, line 1: {task.name} needs a column {' and '.join(missing)}"
+    missing = " and ".join(f'"{name}"' for name in columns if name not in header)
+    wrong = f"{path}, line 1: {task.name} needs a column {missing}"
     mend = "give a training or development file, or use `predict` for a test file without labels"
     require(not missing, f"{wrong}, not only {', '.join(header)[:80] or 'an empty line'}; {mend}.")
-    for number, cells in lines:
-        where = f"{path}, line {number}"
+    for where, cells in lines:
         row = dict(zip(header, cells, strict=False))
         cut_off = task.name == "QQP" and len(cells) < len(header)  # three of the official rows
         if cut_off or task.name == "MNLI" and labeled and row.get("gold_label") == "-":
-            found.skipped += 1
+            yield where, []
             continue
         wrong = f"{where}: {len(cells)} cells where {task.name} has {len(header)}"
         require(len(cells) == len(header), f"{wrong}; mend that line.")
-        texts = [row[name] for name in columns]
-        label = texts.pop() if labeled else None
-        found.append(checked(texts, label, task, where))
+        yield where, [row[name] for name in columns]
 
 
-def checked(texts: Sequence[str], label: str | None, task: Task, where: str) -> Example:
-    """One or two sentences and a label (None: none is wanted). where: for InputError."""
-    require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
-    sentences = texts[0], texts[1] if len(texts) > 1 else None
-    if label is None:
-        return sentences, ""
-    if task.labels:
-        mend = f"use {' or '.join(task.labels)}"
-        require(label in task.labels, f'{where}: "{label}" is no label of {task.name}; {mend}.')
-        return sentences, label
-    low, high = task.scores
-    fits = NUMBER.fullmatch(label) and low <= float(label) <= high
-    wrong = f'{where}: "{label}" is no score of {task.name}'
-    require(fits, f"{wrong}; write a number from {low} to {high}.")
-    return sentences, float(label)
-
-
-def hub_examples(name: str, subtask: str, part: str, labeled: bool = True) -> Iterator[Example]:
-    """The examples of a set in the columns of `nyu-mll/glue`, where a label is a number."""
+def hub_cells(name: str, subtask: str, part: str, labeled: bool) -> Iterator[tuple[str, list[str]]]:
+    """The same of a set in the columns of `nyu-mll/glue`, where a label is a number."""
     task = TASKS[subtask]
     for number, row in enumerate(hub_rows(name, subtask, split=part), start=1):
         where = f"the set {name}, row {number}"
         with reading(where, "give a set in the layout of nyu-mll/glue"):
             *texts, label = (row[column] for column in task.hub or task.columns)
-        if labeled and task.labels:
-            fits = type(label) is int and 0 <= label < len(task.labels)
-            mend = "give a part with labels (those of the part test are kept by GLUE)"
-            require(fits, f"{where}: the label is {label}; {mend}.")
+        if type(label) is int and 0 <= label < len(task.labels):
             label = task.labels[label]
-        yield checked([*map(str, texts)], str(label) if labeled else None, task, where)
+        yield where, [*map(str, texts), str(label)] if labeled else [*map(str, texts)]

@@ -18,10 +18,8 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded, shares
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, padded, shares
 from spanbert_tutorial.tasks.tagging_files import (
     Entity,
     LabeledText,
@@ -39,15 +37,13 @@ PRESETS = {
 
 def labeled_sentences(document: dict) -> list[LabeledText]:
     """The sentences of a document of the almanac (`almanac.read`) with their entities."""
-    sentences = []
+    found: list[LabeledText] = []
     for begin, text in placed_sentences(document["text"]):
-        entities = [
-            (start - begin, stop - begin, label)
-            for start, stop, label, *_ in document["entities"]
-            if begin <= start < begin + len(text)
-        ]
-        sentences.append((text, entities))
-    return sentences
+        found.append((text, []))
+        for start, stop, label, *_ in document["entities"]:
+            if begin <= start < begin + len(text):
+                found[-1][1].append((start - begin, stop - begin, label))
+    return found
 
 
 def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
@@ -73,21 +69,15 @@ def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
 def entity_scores(
     gold: Sequence[Iterable[tuple]], predicted: Sequence[Iterable[tuple]], *labels: str
 ) -> dict[str, float]:
-    """precision, recall, f1 in percent, counted over whole entities.
+    """precision, recall, f1 in percent, counted over whole entities: both boundaries and the label
+    have to be right. gold, predicted: for each text its entities, (first, last, label, …) as from
+    `spans`. labels: those to count (none: all)."""
 
-    An entity counts when both boundaries and the label are right; 0 where a denominator is 0. gold,
-    predicted: for each text its entities, (first, last, label, …) as from `spans`. labels: those to
-    count (none: all).
-    """
-    wanted, said = (
-        {
-            (text, *one[:3])
-            for text, row in enumerate(rows)
-            for one in row
-            if not labels or one[2] in labels
-        }
-        for rows in (gold, predicted)
-    )
+    def counted(rows: Sequence[Iterable[tuple]]) -> set[tuple]:
+        every = {(text, *one[:3]) for text, row in enumerate(rows) for one in row}
+        return {one for one in every if not labels or one[-1] in labels}
+
+    wanted, said = counted(gold), counted(predicted)
     return shares(len(wanted & said), len(said), len(wanted))
 
 
@@ -155,7 +145,7 @@ class TaggingModel(nn.Module):
 
 
 class TaggingData(Data):
-    """Labeled texts, long ones cut. tags: "O", and B- and I- of each label."""
+    """Labeled texts, long ones cut. facts: `tags`: "O", and B- and I- of each label."""
 
     target_field = "tags"
 
@@ -163,7 +153,7 @@ class TaggingData(Data):
         self, texts: Sequence[LabeledText], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
         labels = sorted({label for _, entities in texts for *_, label in entities})
-        self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
+        known = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
         words: list[Words] = []
         targets: list[np.ndarray] = []
         for text, entities in texts:
@@ -171,29 +161,14 @@ class TaggingData(Data):
             tags = iter(bio(whole.offsets, entities))
             for part in whole.parts(settings.max_length):
                 target = np.full(len(part.ids), NO_TARGET)
-                target[part.positions] = [self.tags.index(next(tags)) for _ in part.positions]
+                target[part.positions] = [known.index(next(tags)) for _ in part.positions]
                 words.append(part)
                 targets.append(target)
-        super().__init__(words, targets, wordpiece, settings)
+        super().__init__(words, targets, wordpiece, settings, tags=known)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         tags = padded([self.targets[row] for row in rows], NO_TARGET)
         return self.padded(rows) | {"tags": tags}
-
-
-def fine_tune(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    texts: Sequence[LabeledText],
-    settings: FineTuning,
-    snapshots: Snapshots | None = None,
-) -> tuple["Tagger", History]:
-    """Trains the encoder (in place) and a new head. Returns the tagger and the history of the
-    losses. settings: a batch has about `batch_size` × `max_length` tokens."""
-    check_start(encoder, wordpiece, settings)
-    data = TaggingData(texts, wordpiece, settings)
-    model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings, snapshots)
-    return Tagger(model, wordpiece, settings.max_length, tags=data.tags), history
 
 
 class Tagger(Predictor):
@@ -201,6 +176,7 @@ class Tagger(Predictor):
     the order of the model's scores."""
 
     task = "tagging"
+    data = TaggingData
 
     @staticmethod
     def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> TaggingModel:
@@ -233,6 +209,9 @@ class Tagger(Predictor):
                 least = float(probabilities[first : last + 1].min())
                 found[-1].append((start, end, label, least))
         return found
+
+
+fine_tune = Tagger.fine_tune
 
 
 def score(

@@ -6,8 +6,8 @@ and its tag last, a blank line between sentences. No torch.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
 from pathlib import Path
 
 from spanbert_tutorial.errors import check_text, reading, require, shown
@@ -43,12 +43,11 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
         form = kind_of_file(path)
         before = len(texts)
         content = read_text(path, WANTED, translate=form != ".txt")
-        if form == ".jsonl":
-            texts += json_texts(content, path, labeled)
-        elif form == ".txt" and not labeled:
+        if form == ".txt" and not labeled:
             texts += ((sentence, []) for _, sentence in placed_sentences(content))
         else:
-            texts += column_texts(content, path, labeled)
+            lines = [(f"{path}, line {n}", line) for n, line in enumerate(lines_of(content), 1)]
+            texts += (json_texts if form == ".jsonl" else column_texts)(lines, labeled)
         require(len(texts) > before, f"{path} holds no text: give a file with at least one.")
     named = any(entities for _, entities in texts)
     told = f"no text of {', '.join(map(str, paths))} names anything"
@@ -65,18 +64,16 @@ def placed_sentences(text: str) -> Iterator[tuple[int, str]]:
         at += len(sentence)
 
 
-def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]:
-    """The texts of JSON lines: `text`, and `entities` as lists [start, end, label] or as objects
-    with these keys, in characters."""
+def json_texts(lines: Iterable[tuple[str, str]], labeled: bool) -> Iterator[LabeledText]:
+    """The texts of JSON lines (place, line): `text`, and `entities` as lists [start, end, label] or
+    as objects with these keys, in characters."""
     keys = ("start", "end", "label")
-    for number, line in enumerate(lines_of(content), start=1):
+    for where, line in lines:
         if not visible(line):
             continue
-        where = f"{path}, line {number}"
         with reading(where, 'write {"text": …, "entities": [[start, end, label], …]}'):
             row = parse_data(line)
-            text = row["text"]
-            given = row["entities"] if labeled else []
+            text, given = row["text"], row["entities"] if labeled else []
             entities = sorted(
                 tuple(map(one.get, keys) if isinstance(one, dict) else one) for one in given
             )
@@ -85,34 +82,29 @@ def json_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]
             at = 0
             for start, end, label in entities:
                 fits = type(start) is type(end) is int and at <= start < end <= len(text)
-                wrong = f"{where}: the {label} from {shown(start)} to {shown(end)} names nothing"
-                require(
-                    fits and visible(text[start:end]), f"{wrong}, or overlaps another; mend it."
-                )
+                wrong = f"the {label} from {shown(start)} to {shown(end)} names nothing"
+                named = fits and visible(text[start:end])
+                require(named, f"{where}: {wrong}, or overlaps another; mend it.")
                 at = end
         yield text, entities
 
 
-def column_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledText]:
-    """The sentences of columns, their words with spaces between."""
-    words: list[str] = []
-    tags: list[str] = []
-    for number, line in enumerate([*lines_of(content), ""], start=1):
-        if visible(line) and not line.startswith("-DOCSTART-"):
+def column_texts(lines: Iterable[tuple[str, str]], labeled: bool) -> Iterator[LabeledText]:
+    """The sentences of columns (place, line), their words with spaces between."""
+    mend = "write a word and its tag: O, B-label or I-label, with a space or a tab between"
+    empty = groupby(lines, lambda one: not visible(one[1]) or one[1].startswith("-DOCSTART-"))
+    for rows in (rows for between, rows in empty if not between):
+        words: list[str] = []
+        tags: list[str] = []
+        for where, line in rows:
             word, *others = columns_of(line)
             words.append(unescaped(word))
             tags.append("".join(others[-1:]) if labeled else "O")
-            wrong = f'{path}, line {number}: "{tags[-1]}" is no tag'
-            mend = "write a word and its tag: O, B-label or I-label, with a space or a tab between"
-            require(TAG.fullmatch(tags[-1]), f"{wrong}; {mend}.")
-        elif words:
-            ends = [*accumulate(words, lambda end, word: end + 1 + len(word), initial=-1)][1:]
-            entities = [
-                (ends[first] - len(words[first]), ends[last], label)
-                for first, last, label in sorted(spans(tags))
-            ]
-            yield " ".join(words), entities
-            words, tags = [], []
+            require(TAG.fullmatch(tags[-1]), f'{where}: "{tags[-1]}" is no tag; {mend}.')
+        begins = [*accumulate((len(word) + 1 for word in words), initial=0)]
+        named = sorted(spans(tags))
+        entities = [(begins[first], begins[last + 1] - 1, label) for first, last, label in named]
+        yield " ".join(words), entities
 
 
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:

@@ -1,11 +1,11 @@
-"""A fine-tuned model as a folder: the encoder, the head of its task, facts about the task, the
-vocabulary. Chapters: `book/tasks/classification` and the others of this part.
+"""Fine-tuned models: how they are trained, used, and kept as a folder. Chapters:
+`book/tasks/classification` and the others of this part.
 
-The encoder's weights have the names of `transformers.BertModel`, which opens the folder, too,
-without the head.
+A folder holds the encoder, the head of its task, facts about the task, and the vocabulary.
+`transformers.BertModel` opens it, too, without the head.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
@@ -22,17 +24,23 @@ from spanbert_tutorial.pretraining.checkpoints import (
     read_vocabulary,
     write_folder,
 )
-from spanbert_tutorial.tasks.fine_tuning import check_vocabulary, stacked
+from spanbert_tutorial.tasks.fine_tuning import (
+    FineTuning,
+    check_start,
+    check_vocabulary,
+    fit,
+    make_room,
+)
 
 HEAD = "head."  # prefix of the names of a head's weights
 
 
 class Predictor:
-    """A fine-tuned model, an encoder and a head, in use. facts: what else its folder has to say,
-    ready for JSON, such as labels. A task gives its name, `new_model`, and `predict(examples)`."""
+    """A fine-tuned model, an encoder and a head, in use. facts: those of its data. A task gives its
+    name, its data, `new_model`, and `predict(examples)`."""
 
     task: ClassVar[str]  # on the command line
-    collate: Callable[[Sequence[Any], int], dict[str, Tensor]] = staticmethod(stacked)
+    data: ClassVar[Any]  # a kind of `Data`, made of (examples, wordpiece, settings)
 
     def __init__(
         self, model: nn.Module, wordpiece: WordPiece, max_length: int, **facts: object
@@ -48,10 +56,33 @@ class Predictor:
         raise NotImplementedError
 
     @classmethod
+    def fine_tune(
+        cls,
+        encoder: BertEncoder,
+        wordpiece: WordPiece,
+        examples: Sequence[Any],
+        settings: FineTuning,
+        snapshots: Snapshots | None = None,
+        **how: Any,
+    ) -> tuple[Self, History]:
+        """Trains the encoder (in place) and a new head. Returns both in use, and the history of the
+        losses. settings: batches hold about `batch_size` × `max_length` tokens. how: what else the
+        task's data takes."""
+        check_start(encoder, wordpiece, settings)
+        data = cls.data(examples, wordpiece, settings, **how)
+
+        def make_model() -> nn.Module:
+            make_room(encoder, len(data.wordpiece))  # here, so that the run's seed draws new rows
+            return cls.new_model(encoder, data.facts)
+
+        model, history = fit(make_model, data, settings, snapshots)
+        return cls(model, data.wordpiece, settings.max_length, **data.facts), history
+
+    @classmethod
     def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
         """Opens a folder that `save` wrote, in float32, and runs no code of it. tokenizer: where the
-        vocabulary is, if not there. Raises InputError for a model of another task, and for weights or
-        facts that do not fit."""
+        vocabulary is, if not there. Raises InputError for a model of another task, and for weights
+        or facts that do not fit."""
         facts = read_facts(source)
         own = facts.pop("task", None)
         wrong = f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}"
@@ -66,17 +97,13 @@ class Predictor:
         load_head(found.model, head, source)
         return found
 
-    def head(self) -> dict[str, Tensor]:
-        """The weights of the model that are not the encoder's."""
-        state = self.model.state_dict().items()
-        return {name: weight for name, weight in state if not name.startswith("encoder.")}
-
     def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` opens, with half-precision
         weights. texts: further files by name, such as README.md. Raises InputError if it exists,
         NoRoom if it cannot be written."""
-        state = {f"{HEAD}{name}": weight for name, weight in self.head().items()}
         encoder, facts = self.model.encoder, {"task": self.task, **self.facts}
+        weights = self.model.state_dict().items()
+        state = {f"{HEAD}{name}": w for name, w in weights if not name.startswith("encoder.")}
         state |= to_huggingface_names(encoder.state_dict(), prefix="bert.")
         write_folder(folder, encoder.config, "BertModel", facts, state, self.wordpiece, texts)
 
@@ -86,7 +113,7 @@ class Predictor:
         device = self.model.classifier.weight.device
         found: list[Tensor] = []
         for start in range(0, len(inputs), batch_size):
-            batch = self.collate(inputs[start : start + batch_size], self.wordpiece.pad_id)
+            batch = self.data.collate(inputs[start : start + batch_size], self.wordpiece.pad_id)
             batch = {name: value.to(device) for name, value in batch.items()}
             found += self.model.scores(batch).cpu()
         return found
