@@ -126,7 +126,7 @@ def test_f1_over_characters():
 
 def test_an_answer_without_a_token_is_refused(tmp_path):
     text = "The key \ue000 opens the chest."
-    with pytest.raises(InputError, match="holds no sign that can be seen"):
+    with pytest.raises(InputError, match="question a: the answer is empty"):
         squad.read(written(tmp_path, "data.json", asked(text, "\ue000")))
 
 
