@@ -71,17 +71,17 @@ def clusters(
     for path in options.data:
         if is_plain(path):
             text = plain_text(path)
-            document, offsets = coreference.plain_with_offsets(text, Path(path).name)
-            documents = [document]
+            documents = [coreference.plain(text, Path(path).name)]
         else:
-            documents, offsets = coreference.read(path), []
+            documents = coreference.read(path)
         for document in documents:
             rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
                 rows.append([])
                 for (first, last), score in cluster.items():
-                    if offsets:
-                        where = place(text, offsets[first][0], offsets[last][1])
+                    if document.offsets:
+                        start, end = document.offsets[first][0], document.offsets[last][1]
+                        where = place(text, start, end)
                     else:
                         where = place_in_words(document.words, first, last)
                     rows[-1].append(where | {"score": score})

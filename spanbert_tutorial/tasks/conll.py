@@ -40,12 +40,14 @@ OUTSIDE = (
 
 @dataclass(frozen=True)
 class Document:
-    """Sentences of words, and clusters of mentions, in the order of their first words."""
+    """Sentences of words, and clusters of mentions, in the order of their first words. offsets: start
+    and end of each word in a plain text, in characters."""
 
     name: str
     sentences: list[list[str]]
     clusters: list[list[Span]] = field(default_factory=list)
     part: str = "0"
+    offsets: list[tuple[int, int]] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def words(self) -> list[str]:
