@@ -102,8 +102,8 @@ def segmented(
     sizes = np.array([*map(len, tokens)])
     lengths = [*map(len, document.sentences)]
     cuts = [0, *segment_ends(lengths, sizes.tolist(), room)]
-    special = {"cls_id": wordpiece.cls_id, "sep_id": wordpiece.sep_id}
-    ids = [frame([*chain(*tokens[first:stop])], **special)[0] for first, stop in pairwise(cuts)]
+    framed = partial(frame, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+    ids = [framed([*chain(*tokens[first:stop])])[0] for first, stop in pairwise(cuts)]
     step = segments or len(ids)
     segment = np.repeat(np.arange(len(ids)), np.diff(cuts))  # of each word
     before = np.cumsum(sizes) - sizes  # tokens of the document before each word
@@ -334,8 +334,7 @@ class CoreferenceModel(nn.Module):
         s_m = mention_scores[chosen]
         s_a = self.antecedent_scorer(vectors[chosen], antecedents.clamp(min=0))
         pairs = s_m[:, None] + s_m[antecedents] + s_a
-        pairs = pairs.masked_fill(antecedents < 0, -torch.inf)
-        scores = torch.cat([torch.zeros_like(pairs[:, :1]), pairs], 1)
+        scores = F.pad(pairs.masked_fill(antecedents < 0, -torch.inf), (1, 0))  # ε in front
         return Scored(spans, mention_scores, chosen, antecedents, scores)
 
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:

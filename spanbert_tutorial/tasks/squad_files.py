@@ -149,9 +149,9 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
     (line, header), *rows = [row for row in rows if any(map(visible, row[1]))] or [(1, [])]
     names = [name.strip(SPACE) for name in header]
     check_columns(names, f"{path}, line {line}")
-    needed = {"question", "context", "answer"} if labeled else {"question", "context"}
-    mend = f"its first row has to name the columns {', '.join(sorted(needed))}"
-    require(needed <= {*names}, f"{path} has the columns {shown(names)}: {mend}.")
+    needed = ("question", "context", "answer")[: None if labeled else 2]
+    mend = f"name {', '.join(needed)} in its first row"
+    require({*needed} <= {*names}, f"{path} has the columns {shown(names)}: {mend}.")
     unclear = []
     for line, cells in rows:
         where = f"{path}, line {line}"
