@@ -62,14 +62,17 @@ def test_the_score_by_hand():
 
 def test_clusters_answer():
     row = made("she", (False, True))
-    document, offsets = coreference.plain_with_offsets(TEXT)
+    document = coreference.plain(TEXT)
     she = (6, 6)
     nora = (3, 4)
     ann = (0, 1)
     assert document.text(she) == "she" and document.text(nora) == "Nora Lund"
-    assert task.answer(row, offsets, [[nora, she], [ann]]) == (False, True)
+    assert task.answer(row, document.offsets, [[nora, she], [ann]]) == (False, True)
     # "Lund" lies inside the name
-    assert task.answer(row, offsets, [[(4, 4), she]]) == (False, True)
-    assert task.answer(row, offsets, [[(2, 4), she]]) == (False, False)  # "met Nora Lund" does not
-    assert task.answer(row, offsets, [[nora, ann]]) == (False, False)
-    assert task.answer(row, offsets, [[nora, ann, she]]) == (True, True)
+    assert task.answer(row, document.offsets, [[(4, 4), she]]) == (False, True)
+    assert task.answer(row, document.offsets, [[(2, 4), she]]) == (
+        False,
+        False,
+    )  # "met Nora Lund" does not
+    assert task.answer(row, document.offsets, [[nora, ann]]) == (False, False)
+    assert task.answer(row, document.offsets, [[nora, ann, she]]) == (True, True)

@@ -436,7 +436,7 @@ def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
     # the official search says (100, 1.0)
     assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER
     assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == NEVER
-    assert "ids that are not given: 1 (b)" in complaint(
+    assert "1 ids without a value, or without a question (['b'])" in complaint(
         lambda odds: chosen_threshold(texts, two, odds), {"a": -1.0}
     )
     assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == NEVER

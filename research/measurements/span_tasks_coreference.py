@@ -96,11 +96,11 @@ def controls(data: dict[str, list]) -> dict[str, dict[str, float]]:
 def on_gap(resolver: CoreferenceResolver, rows: Sequence[gap.Row]) -> dict[str, float]:
     """GAP's figures of a model trained on other text: the pronoun means a name when its cluster has
     a mention that lies inside the name."""
-    documents = [coreference.plain_with_offsets(row.text, row.id) for row in rows]
-    clusters = resolver.predict([document for document, _ in documents])
+    documents = [coreference.plain(row.text, row.id) for row in rows]
+    clusters = resolver.predict(documents)
     answers = [
-        answer(row, offsets, found)
-        for row, (_, offsets), found in zip(rows, documents, clusters, strict=True)
+        answer(row, document.offsets, found)
+        for row, document, found in zip(rows, documents, clusters, strict=True)
     ]
     return gap_figures(rows, answers)
 

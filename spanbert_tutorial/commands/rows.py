@@ -6,7 +6,7 @@ probability, but of answers S + E and of mentions the mention score.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +66,11 @@ def clusters(
     options: argparse.Namespace, resolver: coreference.CoreferenceResolver
 ) -> Iterator[Row]:
     for path in options.data:
+        documents: Iterable[coreference.Document]
         if (text := plain_text(path)) is not None:
-            document, offsets = coreference.plain_with_offsets(text, Path(path).name)
-            documents = [document]
+            documents = [coreference.plain(text, Path(path).name)]
         else:
-            documents, offsets = [*coreference.read(path)], []
+            documents = coreference.read(path)
         for document in documents:
             rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
@@ -78,7 +78,8 @@ def clusters(
                 for (first, last), score in cluster.items():
                     where = place_in_words(document.words, first, last)
                     if text is not None:
-                        where = place(text, offsets[first][0], offsets[last][1])
+                        start, end = document.offsets[first][0], document.offsets[last][1]
+                        where = place(text, start, end)
                     rows[-1].append(where | {"score": score})
             yield {"name": document.name, "part": document.part, "clusters": rows}
 

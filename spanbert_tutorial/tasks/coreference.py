@@ -9,9 +9,8 @@ spans, m mentions kept, a antecedents of each, G width of a span's vector.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,26 +58,19 @@ def plain(
 ) -> Document:
     """A document from plain text. mentions: clusters of (start, end) in characters, as in the
     almanac; each begins and ends with a word. A text without a word raises InputError."""
-    document, offsets = plain_with_offsets(text, name)
-    first = {start: word for word, (start, _) in enumerate(offsets)}
-    last = {end: word for word, (_, end) in enumerate(offsets)}
-    clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
-    return replace(document, clusters=clusters)
-
-
-def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tuple[int, int]]]:
-    """A document without labels, and (start, end) of each word in the text, in characters."""
     sentences = [words for sentence in split_sentences(text) if (words := split_words(sentence))]
     require(sentences, "the text is empty: write at least one word.")
-    document = Document(name, sentences)
     offsets = []
     end = 0
-    for word in document.words:  # letter by letter: an invisible sign may stand between two
+    for word in chain(*sentences):  # letter by letter: an invisible sign may stand between two
         start = end = text.index(word[0], end)
         for letter in word:
             end = text.index(letter, end) + 1
         offsets.append((start, end))
-    return document, offsets
+    first = {start: word for word, (start, _) in enumerate(offsets)}
+    last = {end: word for word, (_, end) in enumerate(offsets)}
+    clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
+    return Document(name, sentences, clusters, offsets=offsets)
 
 
 # --- a document as segments of tokens -----------------------------------------------
@@ -107,29 +99,25 @@ def segmented(
     require(room > 0, f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
     # a word of control characters has no token
     tokens = [(own or [wordpiece.unk_id])[:room] for own in wordpiece.encode_many(document.words)]
+    sizes = np.array([*map(len, tokens)])
     lengths = [*map(len, document.sentences)]
+    cuts = [0, *segment_ends(lengths, sizes.tolist(), room)]
+    framed = partial(frame, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+    ids = [framed([*chain(*tokens[first:stop])])[0] for first, stop in pairwise(cuts)]
+    step = segments or len(ids)
+    segment = np.repeat(np.arange(len(ids)), np.diff(cuts))  # of each word
+    before = np.cumsum(sizes) - sizes  # tokens of the document before each word
+    first = before - before[np.array(cuts)[segment]] + 1  # [CLS] is at position 0
+    words = np.stack([segment % step, first, first + sizes - 1], axis=1)
     sentences = np.repeat(np.arange(len(lengths)), lengths)
-    cuts = [0, *segment_ends(lengths, [*map(len, tokens)], room)]
-    step = segments or len(cuts)
-    ids = []
-    words: list[tuple[int, int, int]] = []
-    for number, (first, stop) in enumerate(pairwise(cuts)):
-        # positions of the last tokens: [CLS] is at position 0
-        ends = np.cumsum([*map(len, tokens[first:stop])])
-        starts = np.concatenate([[0], ends[:-1]]) + 1
-        words += zip(repeat(number % step), starts, ends, strict=False)
-        inside = [*chain(*tokens[first:stop])]
-        ids.append(frame(inside, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)[0])
+    clusters = enumerate(document.clusters)
+    labeled = [(*mention, number) for number, cluster in clusters for mention in cluster]
+    mentions = np.array(labeled, dtype=int).reshape(-1, 3)
     parts = []
     for at in range(0, len(ids), step):
         begin, *_, end = cuts[at : at + step + 1]
-        mentions = [
-            (first - begin, last - begin, number)
-            for number, cluster in enumerate(document.clusters)
-            for first, last in cluster
-            if begin <= first and last < end
-        ]
-        rows = np.array(words[begin:end]), sentences[begin:end], np.array(mentions).reshape(-1, 3)
+        own = mentions[(mentions[:, 0] >= begin) & (mentions[:, 1] < end)] - [begin, begin, 0]
+        rows = words[begin:end], sentences[begin:end], own
         parts.append(Segmented(ids[at : at + step], *rows))
     return parts
 
@@ -346,8 +334,7 @@ class CoreferenceModel(nn.Module):
         s_m = mention_scores[chosen]
         s_a = self.antecedent_scorer(vectors[chosen], antecedents.clamp(min=0))
         pairs = s_m[:, None] + s_m[antecedents] + s_a
-        pairs = pairs.masked_fill(antecedents < 0, -torch.inf)
-        scores = torch.cat([torch.zeros_like(pairs[:, :1]), pairs], 1)
+        scores = F.pad(pairs.masked_fill(antecedents < 0, -torch.inf), (1, 0))  # ε in front
         return Scored(spans, mention_scores, chosen, antecedents, scores)
 
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -433,8 +420,8 @@ def fine_tune(
 
 
 class CoreferenceResolver(Predictor):
-    """Finds the clusters of documents. max_length: of a segment, in positions. facts: `max_words` and
-    `singletons` of the model."""
+    """Finds the clusters of documents, with segments of `max_length` positions. facts: `max_words`
+    and `singletons` of the model."""
 
     task = "coreference"
 

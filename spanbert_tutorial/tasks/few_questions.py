@@ -4,11 +4,10 @@ network. Chapter: `book/tasks/released_spanbert`.
 The recipe follows public runs with few questions: at least 200 steps, at least 10 epochs.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,12 +17,13 @@ import torch
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.weights import hub_trouble, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.files import data_path, write_json
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.old_notes import write_old_files
 from spanbert_tutorial.tasks.question_answering import (
+    PRESETS,
     QuestionAnswerer,
     QuestionAnsweringData,
     QuestionAnsweringSettings,
@@ -38,7 +38,7 @@ PATIENCE = 5.0  # seconds until the hub has to answer
 
 @dataclass(frozen=True)
 class Plan:
-    """Which models answer which questions, and how much of each.
+    """Which models answer which questions, and how much of each; by default those of the hub.
 
     models: those to compare, name in figures → folder or hub name. answerer: one that is fine-tuned
     on SQuAD. misnamed: only its config is read. train, test: for `squad.read`. sizes: numbers of
@@ -46,34 +46,27 @@ class Plan:
     one_sentence: cut each context to the sentence of its answer.
     """
 
-    models: Mapping[str, str | Path]
-    answerer: str | Path
-    misnamed: str | Path
-    train: str | Path
-    test: str | Path
-    sizes: tuple[int, ...]
-    seeds: tuple[int, ...]
-    scored: int
-    min_steps: int
-    one_sentence: bool
-    settings: QuestionAnsweringSettings
-
-
-HUB = Plan(
-    models={"BERT": "google-bert/bert-base-cased", "SpanBERT": "SpanBERT/spanbert-base-cased"},
-    answerer="mrm8488/spanbert-finetuned-squadv1",
-    misnamed="mrm8488/spanbert-base-finetuned-squadv2",
-    train="rajpurkar/squad:train",
-    test="rajpurkar/squad:validation",
-    sizes=(32, 128, 512),
-    seeds=(0, 1),
-    scored=1_000,
-    min_steps=200,
-    one_sentence=False,
-    settings=QuestionAnsweringSettings(
+    models: Mapping[str, str | Path] = field(
+        default_factory=lambda: {
+            "BERT": "google-bert/bert-base-cased",
+            "SpanBERT": "SpanBERT/spanbert-base-cased",
+        }
+    )
+    answerer: str | Path = "mrm8488/spanbert-finetuned-squadv1"
+    misnamed: str | Path = "mrm8488/spanbert-base-finetuned-squadv2"
+    train: str | Path = "rajpurkar/squad:train"
+    test: str | Path = "rajpurkar/squad:validation"
+    sizes: tuple[int, ...] = (32, 128, 512)
+    seeds: tuple[int, ...] = (0, 1)
+    scored: int = 1_000
+    min_steps: int = 200
+    one_sentence: bool = False
+    settings: QuestionAnsweringSettings = QuestionAnsweringSettings(
         epochs=10, batch_size=12, peak_learning_rate=3e-5, max_length=384
-    ),
-)
+    )
+
+
+HUB = Plan()
 
 
 def stand_ins(folder: Path) -> Plan:
@@ -82,17 +75,15 @@ def stand_ins(folder: Path) -> Plan:
     files of SpanBERT, and a config with a misleading name."""
     checkpoints = data_path("checkpoints")
     mini = checkpoints / "spanbert-mini"
-    encoder, *_ = BertEncoder.read(mini)
     spanbert = folder / "in-disguise" / "spanbert-base-cased"
-    write_as_released(spanbert, encoder, read_vocabulary(mini))
+    write_as_released(spanbert, BertEncoder.read(mini)[0], read_vocabulary(mini))
     misnamed = folder / "spanbert-base-finetuned-squadv2"
     misnamed.mkdir()
-    sizes = json.dumps(asdict(EncoderConfig.preset("large")))
-    (misnamed / "config.json").write_text(sizes, encoding="utf-8")
+    write_json(misnamed / "config.json", asdict(EncoderConfig.preset("large")))
     return Plan(
-        models={"BERT": checkpoints / "bert-mini", "SpanBERT": spanbert},
-        answerer=checkpoints / "bert-mini-squad",
-        misnamed=misnamed,
+        {"BERT": checkpoints / "bert-mini", "SpanBERT": spanbert},
+        checkpoints / "bert-mini-squad",
+        misnamed,
         train=data_path("almanac", "questions-train.json.xz"),
         test=data_path("almanac", "questions-test.json.xz"),
         sizes=(16, 64, 256),
@@ -100,9 +91,7 @@ def stand_ins(folder: Path) -> Plan:
         scored=150,
         min_steps=24,
         one_sentence=True,
-        settings=QuestionAnsweringSettings(
-            epochs=2, batch_size=8, peak_learning_rate=5e-4, max_length=96, dropout=0.0
-        ),
+        settings=replace(PRESETS["small"], epochs=2, peak_learning_rate=5e-4, max_length=96),
     )
 
 
@@ -212,9 +201,9 @@ def learning_curve(plan: Plan, train: Sequence[Question], test: Sequence[Questio
                 epochs = max(plan.settings.epochs, steps / int(data.lengths().sum()))
                 settings = replace(plan.settings, epochs=epochs, seed=seed)
                 answerer, _ = fine_tune(deepcopy(encoder), wordpiece, data, settings)
-                scores = score(answerer, test)
+                found = score(answerer, test)
                 ids = tuple(question.id for question in few)
-                runs.append(Point(name, size, seed, scores["f1"], scores["exact"], ids))
+                runs.append(Point(name, size, seed, found["f1"], found["exact"], ids))
     return runs
 
 

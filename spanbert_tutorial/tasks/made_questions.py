@@ -43,8 +43,8 @@ def made_questions(
             sentences = passages[part]
             chosen = int(rng.choice(np.flatnonzero([*map(long_enough, sentences)])))
             answer, start, kind = answer_in(sentences[chosen], rng)
-            keeping = EASY if easy else USUAL
-            question = question_words(sentences[chosen], answer, start, kind, rng, *keeping)
+            others = sentences[chosen][:start], sentences[chosen][start + len(answer) :]
+            question = question_words(*others, kind, rng, *(EASY if easy else USUAL))
             gold = GoldAnswer(answer, start + sum(len(one) + 1 for one in sentences[:chosen]))
             names = f"made-{number}-{part}", question, " ".join(sentences), f"document {number}"
             yield Question(*names, (gold,))
@@ -84,19 +84,12 @@ def answer_in(sentence: str, rng: np.random.Generator) -> tuple[str, int, str]:
 
 
 def question_words(
-    sentence: str,
-    answer: str,
-    start: int,
-    kind: str,
-    rng: np.random.Generator,
-    kept: float,
-    max_words: int,
+    before: str, after: str, kind: str, rng: np.random.Generator, kept: float, max_words: int
 ) -> str:
-    """A question word for the kind, then a random part of the other words (the share `kept`, about
-    `max_words` at most); half of the time those after the answer first."""
-    before = WORD.findall(sentence[:start])
-    after = WORD.findall(sentence[start + len(answer) :])
-    others = after + before if rng.random() < 0.5 else before + after
+    """A question word for the kind, then a random part of the words before and after the answer (the
+    share `kept`, about `max_words` at most); half of the time those after it first."""
+    parts = (after, before) if rng.random() < 0.5 else (before, after)
+    others = [word for part in parts for word in WORD.findall(part)]
     share = min(kept, max_words / max(len(others), 1))
     question_word = str(rng.choice(ASKING[kind]))
     words = [word for word in others if rng.random() < share]

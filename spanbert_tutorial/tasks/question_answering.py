@@ -82,8 +82,8 @@ class QuestionAnsweringModel(nn.Module):
 @dataclass(frozen=True)
 class QuestionAnsweringSettings(FineTuning):
     """Settings of a run. doc_stride: context tokens from one window to the next. max_answer_length:
-    tokens of the longest answer that the model will give. answers_only: leave out windows that miss
-    their question's answer; a model that should recognize questions without an answer needs them."""
+    tokens of the longest answer. answers_only: leave out windows that miss their question's answer;
+    a model that should recognize questions without an answer needs them."""
 
     doc_stride: int = 128
     max_answer_length: int = 30
@@ -134,11 +134,12 @@ class QuestionAnsweringData(Data):
             holding = [pair for pair in pairs if pair[1] != NO_ANSWER]
             lost += bool(question.answers) and not holding
             found += holding if settings.answers_only and question.answers else pairs
-        told = f"{lost:,} answers are complete in no window of {settings.max_length} positions and "
-        told += "are trained as no answer: give a greater --max-length or a smaller --doc-stride."
-        told = told if lost else ""
-        for warning in filter(None, [told, never_given(answers, settings.max_answer_length)]):
-            warnings.warn(warning, stacklevel=3)
+        if lost:
+            told = f"{lost:,} answers are complete in no window of {settings.max_length} positions"
+            mend = "give a greater --max-length or a smaller --doc-stride"
+            warnings.warn(f"{told} and are trained as no answer: {mend}.", stacklevel=3)
+        if told := never_given(answers, settings.max_answer_length):
+            warnings.warn(told, stacklevel=3)
         targets = np.array([positions for _, positions in found])
         super().__init__([window for window, _ in found], targets, wordpiece, settings)
 
@@ -249,38 +250,38 @@ LONG = 16  # batches of windows; only of one long text there are more at once
 class Scored(NamedTuple):
     """A question on a context as tokens, its windows, and the scores of each."""
 
-    question: str
     context: str
     encoded: Encoded
     windows: list[Window]
     scores: Sequence[Scores] = ()
 
-    def place(self, span: Candidate) -> tuple[int, int]:
-        """Where a span begins and ends in the context, in characters."""
-        return int(self.encoded.offsets[span.first, 0]), int(self.encoded.offsets[span.last, 1])
+    def answer(self, span: Candidate, null_score: float = -np.inf) -> Answer:
+        """A span as the context has it."""
+        start, end = (
+            int(self.encoded.offsets[span.first, 0]),
+            int(self.encoded.offsets[span.last, 1]),
+        )
+        return Answer(self.context[start:end], start, end, span.score, null_score)
 
     def text(self, span: Candidate) -> str:
-        """The words of a span, as the context has them."""
-        return self.context[slice(*self.place(span))]
+        return self.answer(span).text
 
 
+@dataclass(eq=False)
 class QuestionAnswerer:
     """Answers questions on contexts of any length. max_length: of a window, in positions.
     doc_stride: context tokens from one window to the next. max_answer_length: in tokens."""
 
-    def __init__(
-        self,
-        model: QuestionAnsweringModel,
-        wordpiece: WordPiece,
-        max_length: int = 384,
-        doc_stride: int = 128,
-        max_answer_length: int = 30,
-    ) -> None:
-        self.model = model.eval()
-        self.max_answer_length = max_answer_length
-        self.wordpiece = wordpiece
-        self.max_length = min(max_length, model.encoder.config.max_position_embeddings)
-        self.doc_stride = doc_stride
+    model: QuestionAnsweringModel
+    wordpiece: WordPiece
+    max_length: int = 384
+    doc_stride: int = 128
+    max_answer_length: int = 30
+
+    def __post_init__(self) -> None:
+        self.model.eval()
+        most = self.model.encoder.config.max_position_embeddings
+        self.max_length = min(self.max_length, most)
 
     @classmethod
     def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
@@ -294,11 +295,11 @@ class QuestionAnswerer:
             raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
-        facts = {key: value for key, value in read_facts(source).items() if key in CONFIG_KEYS}
-        for key, value in facts.items():
-            wrong = f"config.json of {source} has the {key} {shown(value)}"
-            require(type(value) is int, f"{wrong}: write a whole number.")
-        limits = {CONFIG_KEYS[key]: value for key, value in facts.items()}
+        facts = read_facts(source)
+        limits = {name: facts[key] for key, name in CONFIG_KEYS.items() if key in facts}
+        whole = all(type(value) is int for value in limits.values())
+        wrong = f"config.json of {source} has the limits {shown(limits)}"
+        require(whole, f"{wrong}: write whole numbers.")
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
@@ -330,13 +331,10 @@ class QuestionAnswerer:
         limits = max(20, n_best), self.max_answer_length
         for one in self.scored(pairs, batch_size):
             spans, null_score = decode(one.windows, iter(one.scores), *limits)
-            best = tuple(
-                Answer(one.text(span), *one.place(span), span.score, null_score)
-                for span in spans[:n_best]
-            )
-            first = best[0] if best else Answer("", 0, 0, -np.inf, null_score)
-            if null_score - first.score > threshold:
-                first = Answer("", 0, 0, first.score, null_score)
+            best = tuple(one.answer(span, null_score) for span in spans[:n_best])
+            score = best[0].score if best else -np.inf
+            none = not best or null_score - score > threshold
+            first = Answer("", 0, 0, score, null_score) if none else best[0]
             yield replace(first, n_best=best)
 
     def predict(self, questions: Sequence[Question]) -> tuple[dict[str, str], dict[str, float]]:
@@ -375,7 +373,7 @@ class QuestionAnswerer:
             except InputError as error:
                 yield group  # the questions before it still get their answers
                 raise InputError(f"pair {number}: {error}" if number > 1 else str(error)) from None
-            group.append(Scored(*pair, encoded, own_windows))
+            group.append(Scored(pair[1], encoded, own_windows))
             if sum(len(one.windows) for one in group) >= min_windows:
                 yield group
                 group = []

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import require, shown
 from spanbert_tutorial.tasks.squad_files import (  # noqa: F401
     GoldAnswer,
     Question,
@@ -31,10 +31,9 @@ def check_values(values: Mapping[str, object], questions: Sequence[Question]) ->
     """Raises InputError unless there is a value for each question and no other."""
     require(questions, "there are no questions to score: give at least one.")
     check_ids(questions)
-    ids = {question.id for question in questions}
-    for what, wrong in (("not given", ids - values.keys()), ("unknown", values.keys() - ids)):
-        some = ", ".join(sorted(map(str, wrong))[:3]) + (", …" if len(wrong) > 3 else "")
-        require(not wrong, f"ids that are {what}: {len(wrong)} ({some}); give one value for each.")
+    wrong = sorted(map(str, {question.id for question in questions} ^ values.keys()))
+    told = f"{len(wrong)} ids without a value, or without a question ({shown(wrong)})"
+    require(not wrong, f"{told}: give one value for each question.")
 
 
 # --- scores -------------------------------------------------------------------------
@@ -134,11 +133,9 @@ def score(
 
 def kinds(questions: Sequence[Question]) -> dict[str, list[Question]]:
     """All questions, those with answers (`HasAns_`) and those without, where there are such."""
-    groups = {
-        "": list(questions),
-        "HasAns_": [q for q in questions if q.answers],
-        "NoAns_": [q for q in questions if not q.answers],
-    }
+    answerable = [q for q in questions if q.answers]
+    others = [q for q in questions if not q.answers]
+    groups = {"": [*questions], "HasAns_": answerable, "NoAns_": others}
     return {prefix: group for prefix, group in groups.items() if group}
 
 

@@ -65,17 +65,16 @@ class WordWeights:
 
     def weight(self, word: str) -> float:
         """The weight of one word in lower case."""
-        if word in QUESTION_WORDS:
-            return 0.0
-        return math.log((1 + self.count) / (1 + self.texts_with[word]))
+        rare = math.log((1 + self.count) / (1 + self.texts_with[word]))
+        return 0.0 if word in QUESTION_WORDS else rare
 
     def overlap(self, question: str, text: str) -> float:
         """The share of the question's words, by weight, that occur in the text: 0 to 1."""
-        in_question = set(words(question))
-        shared = in_question & set(words(text))
+        asked = set(words(question))
         # sorted, so that the order of the sum does not depend on hashes
-        total = sum(self.weight(word) for word in sorted(in_question))
-        return sum(self.weight(word) for word in sorted(shared)) / total if total else 0.0
+        total = sum(map(self.weight, sorted(asked)))
+        shared = sum(map(self.weight, sorted(asked & set(words(text)))))
+        return shared / total if total else 0.0
 
 
 # --- guessing -----------------------------------------------------------------------
@@ -110,8 +109,8 @@ def new_stretches(
     sentences = split_sentences(question.context)
     overlaps = [(weights.overlap(question.question, sentence), sentence) for sentence in sentences]
     for overlap, sentence in sorted(overlaps, key=lambda pair: -pair[0]):
-        found = [(text, kinds) for text, kinds, _ in stretches(sentence)]
-        yield overlap, [pair for pair in found if not asked & set(words(pair[0]))]
+        new = [one[:2] for one in stretches(sentence) if not asked & set(words(one[0]))]
+        yield overlap, new
 
 
 def lexical_guess(question: Question, weights: WordWeights) -> Guess:

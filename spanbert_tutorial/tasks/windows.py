@@ -155,20 +155,17 @@ def best_spans(
     size = window.end - window.start
     context = slice(window.first, window.first + size)
     scores = starts[context][:, None] + ends[context][None]  # [m, m]
-    index = np.arange(len(scores))
-    distance = index[None] - index[:, None]  # from first to last token
+    token = np.arange(size)
+    distance = token - token[:, None]  # from first to last token
     allowed = (distance >= 0) & (distance < max_answer_length)
     allowed &= window.central[:, None]
-    scores = np.where(allowed, scores, -np.inf).ravel()
-    best = np.argsort(-scores, kind="stable")[:n_best_size]
+    flat = np.where(allowed, scores, -np.inf).ravel()
+    best = np.argsort(-flat, kind="stable")[:n_best_size].tolist()
+    found = [(*divmod(one, size), float(flat[one])) for one in best]
     return [
-        Candidate(
-            int(one // len(index)) + window.start,
-            int(one % len(index)) + window.start,
-            float(scores[one]),
-        )
-        for one in best
-        if np.isfinite(scores[one])
+        Candidate(window.start + first, window.start + last, score)
+        for first, last, score in found
+        if np.isfinite(score)
     ]
 
 
