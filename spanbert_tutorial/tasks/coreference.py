@@ -21,12 +21,10 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import score_documents, without_singletons
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, padded
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -378,7 +376,9 @@ def antecedent_loss(document: Scored, cluster: Tensor) -> Tensor:
 
 
 class CoreferenceData(Data):
-    """Documents in parts of `SEGMENTS` segments."""
+    """Documents in parts of `SEGMENTS` segments; a batch has `batch_size` segments. facts: `max_words`
+    of a mention, and whether there are `singletons`. Raises InputError when no document has a
+    cluster."""
 
     target_field = "sentences"  # the losses are means over words
     collate = staticmethod(stacked)
@@ -386,9 +386,14 @@ class CoreferenceData(Data):
     def __init__(
         self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
+        clusters = [cluster for document in documents for cluster in document.clusters]
+        require(clusters, NO_CLUSTER)
+        longest = max(last - first + 1 for cluster in clusters for first, last in cluster)
+        singletons = any(len(cluster) == 1 for cluster in clusters)
         how = wordpiece, settings.max_length, SEGMENTS
         parts = [one for document in documents for one in segmented(document, *how)]
-        super().__init__(parts, (), wordpiece, settings)
+        facts = {"max_words": min(MAX_WORDS, longest), "singletons": singletons}
+        super().__init__(parts, (), wordpiece, settings, **facts)
 
     def lengths(self) -> np.ndarray:
         return np.array([sum(map(len, one.ids)) for one in self.inputs])
@@ -397,33 +402,12 @@ class CoreferenceData(Data):
         return self.padded(rows)
 
 
-def fine_tune(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    documents: Sequence[Document],
-    settings: FineTuning,
-    snapshots: Snapshots | None = None,
-) -> tuple["CoreferenceResolver", History]:
-    """Trains the encoder (in place) and a new head. Returns the resolver and the history of the
-    losses. settings: `max_length` of a segment, `batch_size` segments in a batch. Raises InputError
-    when no document has a cluster."""
-    check_start(encoder, wordpiece, settings)
-    clusters = [cluster for document in documents for cluster in document.clusters]
-    require(clusters, NO_CLUSTER)
-    longest = max(last - first + 1 for cluster in clusters for first, last in cluster)
-    singletons = any(len(cluster) == 1 for cluster in clusters)
-    facts = {"max_words": min(MAX_WORDS, longest), "singletons": singletons}
-    data = CoreferenceData(documents, wordpiece, settings)
-    make_model = partial(CoreferenceResolver.new_model, encoder, facts)
-    model, history = fit(make_model, data, settings, snapshots)
-    return CoreferenceResolver(model, wordpiece, settings.max_length, **facts), history
-
-
 class CoreferenceResolver(Predictor):
     """Finds the clusters of documents, with segments of `max_length` positions. facts: `max_words`
     and `singletons` of the model."""
 
     task = "coreference"
+    data = CoreferenceData
 
     @staticmethod
     def new_model(encoder: BertEncoder, facts: Mapping[str, Any]) -> CoreferenceModel:
@@ -452,6 +436,9 @@ class CoreferenceResolver(Predictor):
             for cluster in linked(mentions, antecedents)
             if len(cluster) > 1 or (self.model.singletons and scores[cluster[0]] > 0)
         ]
+
+
+fine_tune = CoreferenceResolver.fine_tune
 
 
 def score(
