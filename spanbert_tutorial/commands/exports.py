@@ -11,7 +11,6 @@ import json
 import logging
 import warnings
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from spanbert_tutorial.bert.weights import checkpoint_folder, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands.options import add
 from spanbert_tutorial.engine.files import whole_file, write_text
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets
@@ -155,9 +154,12 @@ class Graph(nn.Module):
 def write_onnx(source: str | Path, output: Path) -> None:
     """Writes a model as an ONNX file, completely or not at all, and prints its inputs and outputs.
     Raises InputError for a checkpoint of another kind, and without the packages for the format."""
-    for package in ("onnx", "onnxscript"):
-        told = f"the package {package} is missing: pip install onnx onnxscript."
-        require(find_spec(package), told)
+    try:
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        told = f"the package {error.name} is missing: pip install onnx onnxscript."
+        raise InputError(told) from None
     model, *_ = open_model(source)
     inputs = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), "B,n")
     if isinstance(model, QuestionAnsweringModel):
