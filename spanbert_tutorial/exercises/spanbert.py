@@ -134,8 +134,8 @@ check_loss = Check(
     ],
     lambda mlm, sbo: total(mlm, sbo) / len(mlm),
     {
-        "you divide the boundary part by the number of its own tokens. The paper divides both by "
-        "the number of masked tokens.": lambda mlm, sbo: (
+        "you divide the boundary part by the number of its own tokens. The paper adds both losses of "
+        "a token, so both parts are divided by the number of masked tokens.": lambda mlm, sbo: (
             total(mlm, []) / len(mlm) + total([], sbo) / max(1, len(sbo) - sbo.count(None))
         ),
         "you leave out the boundary part. SpanBERT adds it to the first part.": lambda mlm, sbo: (
