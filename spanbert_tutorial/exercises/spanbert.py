@@ -11,7 +11,7 @@ from spanbert_tutorial.spanbert.span_masking import spans_of
 
 # --- span_masking: the words that fit a budget --------------------------------------
 
-#: Prints whether `attempt(sizes, left)` says how many words of a span fit the budget.
+#: Prints whether `attempt(sizes, budget)` says how many words of a span fit the budget.
 check_cut = Check(
     [
         ([1, 1, 1], 3),
@@ -22,14 +22,14 @@ check_cut = Check(
         ([3], 3),
         ([], 5),
     ],
-    lambda sizes, left: (np.cumsum(sizes) <= left).sum(),
+    lambda sizes, budget: (np.cumsum(sizes) <= budget).sum(),
     {
         "your last word is broken, or exceeds the budget. Check "
-        "before you take a word.": lambda sizes, left: (np.cumsum(sizes) - sizes < left).sum(),
-        "a span may spend the budget to the last token: use ≤, not <.": lambda sizes, left: (
-            np.cumsum(sizes) < left
+        "before you take a word.": lambda sizes, budget: (np.cumsum(sizes) - sizes < budget).sum(),
+        "a span may spend the budget to the last token: use ≤, not <.": lambda sizes, budget: (
+            np.cumsum(sizes) < budget
         ).sum(),
-        "that is a number of tokens. Count words.": lambda sizes, left: min(left, sum(sizes)),
+        "that is a number of tokens. Count words.": lambda sizes, budget: min(budget, sum(sizes)),
     },
     "the span ends after the last whole word that fits.",
     returns="one number: how many words fit",
