@@ -8,7 +8,8 @@
 - `first`, `second`, `measured`: as a sentence calls them; `unit`: points, nats or steps;
 - `expected`: first or second, whichever was predicted to be better;
 - `first_condition`, `first_measure`, `second_condition`, `second_measure`, `questions`: rows of the
-  results file; a condition without runs is a baseline; `scale`: 100 for shares;
+  results file ("128/1024" where the numbers of questions differ, "1024/" where only the first has
+  one); a condition without runs is a baseline; `scale`: 100 for shares;
 - `test_to_train`: see `spanbert_tutorial.figures.intervals.paired_difference`.
 
 The others follow from the results and are written here: `runs` and what they `count` (pre-training
@@ -41,11 +42,12 @@ def read(name: str) -> pd.DataFrame:
 
 @cache
 def columns(name: str) -> dict[tuple[str, str, str], pd.Series]:
-    """(condition, measure, questions) → the values by run or fine-tuning; of a baseline one."""
+    """(condition, measure, questions) → the values by run, means of its fine-tunings, or without runs
+    by fine-tuning; of a baseline one."""
     rows = read(name)
     rows = rows[rows.step == ""]
     return {
-        key: found.set_index(found.run.fillna(found.fine_tuning)).value.sort_index()
+        key: found.value.groupby(found.run.fillna(found.fine_tuning), dropna=False).mean()
         for key, found in rows.groupby(["condition", "measure", "questions"])
     }
 
@@ -61,8 +63,9 @@ def column(name: str, condition: str, measure: str, questions: str) -> pd.Series
 def difference_of(row: Any) -> tuple[int, Difference]:
     """Over how many runs, and first − second with its interval."""
     name = row.experiment
-    first = column(name, row.first_condition, row.first_measure, row.questions)
-    second = column(name, row.second_condition, row.second_measure, row.questions)
+    few, *others = row.questions.split("/")
+    first = column(name, row.first_condition, row.first_measure, few)
+    second = column(name, row.second_condition, row.second_measure, *(others or [few]))
     if len(second) == 1:  # a baseline
         second = pd.Series(second.iloc[0], first.index)
     pair = pd.concat([first, second], axis=1, join="inner") * row.scale
