@@ -95,6 +95,8 @@ class BertEncoder(PretrainedEncoder):
 
     BERT §3."""
 
+    embeddings_class: Any = Embeddings  # relatives have their own
+
     def __init__(
         self,
         config: EncoderConfig,
@@ -102,7 +104,7 @@ class BertEncoder(PretrainedEncoder):
     ) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(config)
+        self.embeddings = self.embeddings_class(config)
         self.layers = nn.ModuleList(
             Layer(config) for _ in range(config.num_hidden_layers)
         )

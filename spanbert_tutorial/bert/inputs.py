@@ -44,9 +44,12 @@ class Embeddings(nn.Module):
             segment = self.token_type_embeddings.weight[0]
         else:
             segment = self.token_type_embeddings(token_type_ids)
-        # [n,H], the same for every row
-        position = self.position_embeddings.weight[: input_ids.shape[1]]
+        position = self.positions(input_ids)
         return self.dropout(self.layer_norm(word + segment + position))
+
+    def positions(self, input_ids: Tensor) -> Tensor:
+        """[n,H], the same for every row."""
+        return self.position_embeddings.weight[: input_ids.shape[1]]
 
 
 def frame(

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
-    Layer,
     MaskedLanguageModelHead,
     initialize,
 )
@@ -86,27 +85,19 @@ class ElectraConfig(EncoderConfig):
 # --- the two encoders with their heads ----------------------------------------------
 
 
+def embeddings_of(config: Any) -> Embeddings:
+    """Narrow ones where E is not H."""
+    same = config.embedding_size == config.hidden_size
+    return Embeddings(config) if same else FactorizedEmbeddings(config)
+
+
 class ElectraEncoder(BertEncoder):
     """What generator and discriminator share: input_ids [B,n] -> hidden states [B,n,H]."""
 
     config_class = ElectraConfig
+    embeddings_class = staticmethod(embeddings_of)
     head: ClassVar[str]  # its name here
     with_head: ClassVar[str]  # the class in transformers
-
-    def __init__(
-        self,
-        config: ElectraConfig,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        nn.Module.__init__(self)
-        self.config = config
-        same = config.embedding_size == config.hidden_size
-        kind: Any = Embeddings if same else FactorizedEmbeddings
-        self.embeddings = kind(config)
-        self.layers = nn.ModuleList(
-            Layer(config) for _ in range(config.num_hidden_layers)
-        )
-        initialize(self, config.initializer_range, generator)
 
     def to_huggingface(self, with_head: bool = False) -> nn.Module:
         """transformers' `ElectraModel` with the same numbers, in `.eval()`; with_head:

@@ -10,15 +10,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, TypeVar
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.encoder import (
-    BertEncoder,
-    Layer,
-    initialize,
-)
+from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout
 from spanbert_tutorial.errors import require
@@ -66,40 +61,16 @@ class RobertaEmbeddings(Embeddings):
         super().__init__(config)
         self.pad_id = config.pad_token_id
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor | None
-    ) -> Tensor:
-        """Vectors [B,n,H]. token_type_ids: all 0, or None."""
+    def positions(self, input_ids: Tensor) -> Tensor:
+        """[B,n,H]."""
         rows = position_numbers(input_ids, self.pad_id)
-        if token_type_ids is None:
-            segment = self.token_type_embeddings.weight[0]
-        else:
-            segment = self.token_type_embeddings(token_type_ids)
-        vectors = (
-            self.word_embeddings(input_ids)
-            + segment
-            + self.position_embeddings(rows)
-        )
-        return self.dropout(self.layer_norm(vectors))
+        return self.position_embeddings(rows)
 
 
 class RobertaEncoder(BertEncoder):
     """BERT's layers over RoBERTa's embeddings; used as `BertEncoder`."""
 
-    config_class = RobertaConfig
-
-    def __init__(
-        self,
-        config: RobertaConfig,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        nn.Module.__init__(self)
-        self.config = config
-        self.embeddings = RobertaEmbeddings(config)
-        self.layers = nn.ModuleList(
-            Layer(config) for _ in range(config.num_hidden_layers)
-        )
-        initialize(self, config.initializer_range, generator)
+    config_class, embeddings_class = RobertaConfig, RobertaEmbeddings
 
 
 def mask_epochs(
