@@ -4,6 +4,7 @@ Chapter: `book/bert/bert`. Files and names: `weights`.
 """
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -62,6 +63,11 @@ class PretrainedEncoder(nn.Module):
         ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
         load_weights(encoder, ours, source, layout)
         return encoder.eval(), others, source
+
+    def of(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """Hidden states [B,n,H] of a batch by the names of `transformers`."""
+        names = ("token_type_ids", "attention_mask")
+        return self(batch["input_ids"], **{name: batch.get(name) for name in names})
 
     @staticmethod
     def completed(state: dict[str, Tensor]) -> dict[str, Tensor]:

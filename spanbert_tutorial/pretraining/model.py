@@ -62,11 +62,7 @@ class PretrainingModel(nn.Module):
 
     def encode(self, batch: Batch) -> Tensor:
         """Hidden states [B,n,H]."""
-        return self.encoder(
-            batch["input_ids"],
-            token_type_ids=batch.get("token_type_ids"),
-            attention_mask=batch.get("attention_mask"),
-        )
+        return self.encoder.of(batch)
 
 
 def masked_logits(

@@ -254,13 +254,13 @@ class ElectraPretraining(nn.Module):
         masked = masked_positions(batch)
         input_ids = batch["input_ids"].clone()
         input_ids.view(-1)[masked] = self.mask_id
-        states = encode(self.generator, input_ids, batch)
+        states = self.generator.of(batch | {"input_ids": input_ids})
         head = self.generator.masked_language_model
         return head(states.flatten(0, 1)[masked])
 
     def detect(self, batch: Batch, input_ids: Tensor) -> Tensor:
         """Logits [B,n], positive where a token looks replaced."""
-        states = encode(self.discriminator, input_ids, batch)
+        states = self.discriminator.of(batch | {"input_ids": input_ids})
         return self.discriminator.replaced_token_head(states)
 
     def forward(self, batch: Batch) -> Batch:
@@ -271,17 +271,6 @@ class ElectraPretraining(nn.Module):
         mlm = F.cross_entropy(logits, masked_labels(batch))
         rtd = every_token_loss(scores, replaced, batch)
         return {"loss": mlm + self.weight * rtd, "mlm": mlm, "rtd": rtd}
-
-
-def encode(
-    encoder: BertEncoder, input_ids: Tensor, batch: Batch
-) -> Tensor:
-    """Hidden states [B,n,H] of other ids than the batch's own."""
-    return encoder(
-        input_ids,
-        token_type_ids=batch["token_type_ids"],
-        attention_mask=batch["attention_mask"],
-    )
 
 
 def every_token_loss(

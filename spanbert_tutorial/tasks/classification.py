@@ -82,11 +82,7 @@ class ClassificationModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The score of each label, [B,K]."""
-        hidden = self.encoder(
-            batch["input_ids"],
-            token_type_ids=batch["token_type_ids"],
-            attention_mask=batch["attention_mask"],
-        )  # [B,n,H]
+        hidden = self.encoder.of(batch)  # [B,n,H]
         state = torch.tanh(self.pooler(hidden[:, 0]))
         return self.classifier(self.dropout(state)).float()
 

@@ -58,14 +58,9 @@ class QuestionAnsweringModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """S · x and E · x, [B,n] each; minus infinity at padding."""
-        mask = batch["attention_mask"]
-        hidden = self.encoder(
-            batch["input_ids"],
-            token_type_ids=batch["token_type_ids"],
-            attention_mask=mask,
-        )
-        scores = self.boundaries(hidden).float()
-        scores = scores.masked_fill(~mask[..., None], -torch.inf)
+        scores = self.boundaries(self.encoder.of(batch)).float()
+        padding = ~batch["attention_mask"]
+        scores = scores.masked_fill(padding[..., None], -torch.inf)
         return scores[..., 0], scores[..., 1]
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -177,11 +177,7 @@ class RelationModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,R]."""
-        hidden = self.encoder(
-            batch["input_ids"],
-            token_type_ids=batch["token_type_ids"],
-            attention_mask=batch["attention_mask"],
-        )  # [B,n,H]
+        hidden = self.encoder.of(batch)  # [B,n,H]
         if self.head == "cls":
             states = hidden[:, 0]  # [B,H]
         else:

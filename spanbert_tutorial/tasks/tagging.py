@@ -128,11 +128,7 @@ class TaggingModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The score of each tag at each position, [B,n,T]."""
-        hidden = self.encoder(
-            batch["input_ids"],
-            token_type_ids=batch["token_type_ids"],
-            attention_mask=batch["attention_mask"],
-        )  # [B,n,H]
+        hidden = self.encoder.of(batch)  # [B,n,H]
         return self.classifier(hidden).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
