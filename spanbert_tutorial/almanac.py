@@ -12,9 +12,9 @@ import numpy as np
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import relation_files
 from spanbert_tutorial.text.corpora import read_almanac as read
-from spanbert_tutorial.text.sentences import split_sentences
+from spanbert_tutorial.text.sentences import named_sentences
 
-__all__ = ["coreference", "name_inference", "read", "relations", "sentence_entities"]
+__all__ = ["coreference", "name_inference", "read", "relations"]
 
 
 def coreference(split: str | None = None) -> Iterator[dict]:
@@ -33,15 +33,6 @@ def relations(split: str) -> list[relation_files.Example]:
     """Every two names of a sentence with the relation that it tells of them, or without one. split:
     train, validation or test; the last two share no pair of things with training."""
     return relation_files.read(data_path("almanac", f"relations-{split}.json.xz"))
-
-
-def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
-    """For each sentence of a document its labeled (label, entity id), in order."""
-    ends = np.cumsum([len(sentence) + 1 for sentence in split_sentences(document["text"])])
-    found: list[list[tuple[str, str]]] = [[] for _ in ends]
-    for start, _, label, entity in document["entities"]:
-        found[int(np.searchsorted(ends, start, side="right"))].append((label, entity))
-    return found
 
 
 def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> dict[str, float]:
@@ -74,9 +65,9 @@ def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> d
     right = []
     for document in test:
         whole = {entity for *_, entity in document["entities"]}
-        for sentence in sentence_entities(document):
-            near = {entity for _, entity in sentence}
-            for name in [entity for kind, entity in sentence if kind == label]:
+        for _, found in named_sentences(document):
+            near = {entity for *_, entity in found}
+            for name in [entity for *_, kind, entity in found if kind == label]:
                 guesses = most_frequent, guess(near - {name}), guess(whole - {name})
                 right.append([name == one for one in guesses])
     shares = np.mean(right, axis=0).tolist()

@@ -18,6 +18,7 @@ from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
+from spanbert_tutorial.text.sentences import named_sentences
 
 LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEASON", "WORK"}
 TEXT = "Ella Hale's club met Hale in Upton."
@@ -30,7 +31,7 @@ def sentences() -> list[tuple[tagging.LabeledText, set[str]]]:
     """Labeled sentences of the test part, and the entities (by id) in each."""
     made = []
     for document in almanac.read("test"):
-        named = [{key for _, key in found} for found in almanac.sentence_entities(document)]
+        named = [{entity for *_, entity in found} for _, found in named_sentences(document)]
         made += zip(tagging.labeled_sentences(document), named, strict=True)
     return made
 

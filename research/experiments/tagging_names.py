@@ -25,6 +25,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
+from spanbert_tutorial.text.sentences import named_sentences
 
 SEEDS = 5
 FINE_TUNING = True
@@ -45,10 +46,10 @@ Labeled = list[tuple[tagging.LabeledText, set[str]]]  # sentences, and the entit
 def sentences(documents: Iterable[dict]) -> Labeled:
     """The labeled sentences of documents of the almanac, with their entities."""
     return [
-        (text, {key for _, key in found})
+        (text, {entity for *_, entity in found})
         for document in documents
-        for text, found in zip(
-            tagging.labeled_sentences(document), almanac.sentence_entities(document), strict=True
+        for text, (_, found) in zip(
+            tagging.labeled_sentences(document), named_sentences(document), strict=True
         )
     ]
 

@@ -20,6 +20,7 @@ from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 from spanbert_tutorial.tasks.squad_files import Question
 from spanbert_tutorial.tasks.tagging import Tagger
 from spanbert_tutorial.text.lines import kind_of_file, read_text
+from spanbert_tutorial.text.sentences import placed_sentences
 
 Row = dict[str, Any]
 
@@ -115,7 +116,7 @@ def entities(options: argparse.Namespace, tagger: Tagger) -> Iterator[Row]:
     """A row for each text; of a plain text one for all its sentences."""
     for path in options.data:
         examples, text = tagging_files.read(path, labeled=False), plain_text(path) or ""
-        starts = [at for at, _ in tagging_files.placed_sentences(text)] or [0] * len(examples)
+        starts = [at for at, _ in placed_sentences(text)] or [0] * len(examples)
         rows = []
         for (part, _), at, found in zip(examples, starts, tagger.predict(examples), strict=True):
             named = [

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.text.sentences import split_sentences
+from spanbert_tutorial.text.sentences import named_sentences
 
 
 class Name(NamedTuple):
@@ -35,37 +35,19 @@ def named_blocks(
     for document in documents:
         ids = np.zeros(0, dtype=np.int64)
         names: list[Name] = []
-        for sentence, found in named_sentences(document, wordpiece):
+        for text, found in named_sentences(document):
+            sentence = wordpiece.encode(text)
             if len(ids) and len(ids) + len(sentence) > room:
                 yield Block(ids, names)
                 ids = ids[:0]
                 names = []
-            names = names + [
-                one._replace(first=one.first + len(ids), last=one.last + len(ids)) for one in found
-            ]
+            for start, stop, label, entity in found:
+                # a name begins and ends with a word: what is before it can be encoded by itself
+                first = len(ids) + len(wordpiece.encode(text[:start]))
+                size = len(wordpiece.encode(text[start:stop]))
+                names.append(Name(first, first + size - 1, label, entity))
             ids = np.concatenate([ids, sentence])
         yield Block(ids, names)
-
-
-def named_sentences(
-    document: dict, wordpiece: WordPiece
-) -> Iterator[tuple[np.ndarray, list[Name]]]:
-    """Tokens of each sentence and the names in it. A name begins and
-    ends with a word, so the tokens before it can be counted by
-    themselves."""
-    text = document["text"]
-    at = 0
-    for sentence in split_sentences(text):
-        start = text.index(sentence, at)
-        at = start + len(sentence)
-        found = []
-        for a, b, label, entity in document["entities"]:
-            if start <= a and b <= at:
-                first = len(wordpiece.encode(text[start:a]))
-                found.append(
-                    Name(first, first + len(wordpiece.encode(text[a:b])) - 1, label, entity)
-                )
-        yield wordpiece.encode(sentence), found
 
 
 def with_specials(rows: list[np.ndarray], wordpiece: WordPiece) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ from spanbert_tutorial.tasks.question_answering import (
     fine_tune,
 )
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.tasks.tagging_files import placed_sentences
+from spanbert_tutorial.text.sentences import placed_sentences
 
 SWITCH = "SPANBERT_TUTORIAL_HUB"  # environment variable: 1 asks for the hub, 0 for the stand-ins
 PATIENCE = 5.0  # seconds until the hub has to answer

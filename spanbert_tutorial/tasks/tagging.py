@@ -23,11 +23,11 @@ from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, padded, shares
 from spanbert_tutorial.tasks.tagging_files import (
     Entity,
     LabeledText,
-    placed_sentences,
     read,  # noqa: F401
     spans,
 )
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
+from spanbert_tutorial.text.sentences import named_sentences
 
 PRESETS = {
     "small": FineTuning(epochs=4, batch_size=8, peak_learning_rate=3e-4, max_length=128),
@@ -37,13 +37,7 @@ PRESETS = {
 
 def labeled_sentences(document: dict) -> list[LabeledText]:
     """The sentences of a document of the almanac (`almanac.read`) with their entities."""
-    found: list[LabeledText] = []
-    for begin, text in placed_sentences(document["text"]):
-        found.append((text, []))
-        for start, stop, label, *_ in document["entities"]:
-            if begin <= start < begin + len(text):
-                found[-1][1].append((start - begin, stop - begin, label))
-    return found
+    return [(text, [named[:3] for named in found]) for text, found in named_sentences(document)]
 
 
 def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:

@@ -21,7 +21,7 @@ from spanbert_tutorial.text.lines import (
     unescaped,
     visible,
 )
-from spanbert_tutorial.text.sentences import split_sentences
+from spanbert_tutorial.text.sentences import placed_sentences
 
 # (start, end, label): the characters start to end of a text name something of this label
 Entity = tuple[int, int, str]
@@ -53,15 +53,6 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
     told = f"no text of {', '.join(map(str, paths))} names anything"
     require(named or not labeled, f"{told}: give a file with tags, or use `predict`.")
     return texts
-
-
-def placed_sentences(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a text that hold something to see, and where each begins in it."""
-    at = 0
-    for sentence in filter(visible, split_sentences(text)):
-        at = text.index(sentence, at)
-        yield at, sentence
-        at += len(sentence)
 
 
 def json_texts(lines: Iterable[tuple[str, str]], labeled: bool) -> Iterator[LabeledText]:

@@ -2,6 +2,9 @@
 `book/spanbert/single_sequence`."""
 
 import re
+from collections.abc import Iterator
+
+from spanbert_tutorial.text.lines import visible
 
 Document = list[str]
 
@@ -32,3 +35,26 @@ def split_sentences(text: str) -> Document:
 def begins_a_sentence(sign: str) -> bool:
     """Whether a letter or digit may: all but a small letter."""
     return sign.isdigit() or sign.isalpha() and (sign.isupper() or sign.lower() == sign.upper())
+
+
+def placed_sentences(text: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a text that hold something to see, and where each begins in it."""
+    at = 0
+    for sentence in filter(visible, split_sentences(text)):
+        at = text.index(sentence, at)
+        yield at, sentence
+        at += len(sentence)
+
+
+def named_sentences(document: dict) -> Iterator[tuple[str, list[tuple[int, int, str, str]]]]:
+    """The sentences of a document of the almanac, each with its names: (start, end, label, entity
+    id), in characters of the sentence."""
+    for begin, text in placed_sentences(document["text"]):
+        yield (
+            text,
+            [
+                (start - begin, stop - begin, label, entity)
+                for start, stop, label, entity in document["entities"]
+                if begin <= start < begin + len(text)
+            ],
+        )
