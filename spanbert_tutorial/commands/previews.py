@@ -36,10 +36,6 @@ def why_unknown(share: float, wordpiece: WordPiece) -> str:
     )
 
 
-def questions_summary(questions: Sequence[Question]) -> str:
-    return f"{sum(not question.answers for question in questions):,} without an answer"
-
-
 def question_preview(question: Question, wordpiece: WordPiece, max_length: int) -> Preview:
     """The first window that holds the answer, or the first of all."""
     encoded = encode(wordpiece, question.question, question.context)
@@ -55,20 +51,12 @@ def question_preview(question: Question, wordpiece: WordPiece, max_length: int) 
     return tokens, f'"{question.answers[0].text}", {here}'
 
 
-def documents_summary(documents: Sequence[Document]) -> str:
-    return plural(sum(len(document.clusters) for document in documents), "cluster")
-
-
 def document_preview(document: Document, wordpiece: WordPiece, max_length: int) -> Preview:
     """The first segment, and the first clusters."""
     ids = segmented(document, wordpiece, max_length)[0].ids[0]
     clusters = [" = ".join(map(document.text, cluster)) for cluster in document.clusters]
     more = f"; and {len(clusters) - 3:,} more" if len(clusters) > 3 else ""
     return wordpiece.tokens(ids.tolist()), f"{'; '.join(clusters[:3]) or 'no cluster'}{more}"
-
-
-def relations_summary(examples: Sequence[Example]) -> str:
-    return plural(len({example.relation for example in examples}), "relation")
 
 
 def relation_preview(example: Example, wordpiece: WordPiece, max_length: int) -> Preview:
