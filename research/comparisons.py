@@ -17,14 +17,16 @@ runs or fine-tunings), `difference` (first − second), `low` and `high` (95% in
 `better` (first or second where p_holm < 0.05, empty otherwise).
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.intervals import Difference, holm, paired_difference
+from spanbert_tutorial.figures.intervals import Difference, paired_difference
 
 FILE = "comparisons.csv"
 LOWER_IS_BETTER = ("nats", "steps")
@@ -70,6 +72,16 @@ def difference_of(row: Any) -> tuple[int, Difference]:
         second = pd.Series(second.iloc[0], first.index)
     pair = pd.concat([first, second], axis=1, join="inner") * row.scale
     return len(pair), paired_difference(pair.iloc[:, 0], pair.iloc[:, 1], row.test_to_train)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values of a family of comparisons that answer one question, corrected: of k of them the
+    smallest times k, the next times k − 1, …, but never below one before it (Holm, 1979)."""
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)
+    corrected = np.empty(len(p))
+    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)).clip(max=1)
+    return corrected.tolist()
 
 
 def computed(declared: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,6 @@ import pytest
 from research import comparisons, grid, table
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.intervals import holm
 from spanbert_tutorial.pretraining.presets import Run
 
 RUN = Run(objective="mlm", steps=9)
@@ -119,8 +118,8 @@ def test_the_comparisons_are_those_of_the_results():
 
 
 def test_holm_corrects_from_the_smallest_on():
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.7]) == [0.7] and holm([0.9, 0.8]) == [1, 1]
+    assert comparisons.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert comparisons.holm([0.7]) == [0.7] and comparisons.holm([0.9, 0.8]) == [1, 1]
 
 
 def test_each_experiment_has_a_report_and_a_module():

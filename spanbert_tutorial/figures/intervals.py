@@ -1,5 +1,5 @@
-"""Paired differences with 95% intervals, and Holm's correction of a family of p-values. Chapters: all
-evidence pages, such as `book/evidence/plateau`."""
+"""Paired differences with 95% intervals. Chapters: all evidence pages, such as
+`book/evidence/plateau`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,13 +49,3 @@ def paired_difference(first: Values, second: Values, test_to_train: float = 0.0)
         return Difference(mean, 0.0, float(mean == 0))
     t = stats.t(len(differences) - 1)
     return Difference(mean, float(error * t.ppf(0.975)), float(2 * t.sf(abs(mean) / error)))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values of a family of comparisons that answer one question, corrected: of k of them the
-    smallest times k, the next times k − 1, …, but never below one before it (Holm, 1979)."""
-    p = np.asarray(p_values, dtype=float)
-    order = np.argsort(p)
-    corrected = np.empty(len(p))
-    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)).clip(max=1)
-    return corrected.tolist()
