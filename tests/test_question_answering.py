@@ -250,7 +250,9 @@ def test_predictions_are_answers_at_any_threshold_and_name_the_question(answerer
         assert odds[question.id] == pytest.approx(answer.null_score - answer.score, abs=1e-3)
     (one, *_) = answerer.scored([(QUESTION, CONTEXT)])
     (best, *_), null = decode(one.windows, iter(one.scores))
-    assert one.text(best) == found["0"] and null - best.score == pytest.approx(odds["0"], abs=1e-3)
+    assert one.answer(best).text == found["0"] and null - best.score == pytest.approx(
+        odds["0"], abs=1e-3
+    )
     with pytest.raises(InputError, match='^article "", question 3: the context is empty'):
         answerer.predict([*questions, Question("3", QUESTION, " ")])
 

@@ -230,8 +230,8 @@ def test_tags_of_many_texts_are_the_single_ones(wordpiece):
     model = tagging.TaggingModel(tiny(wordpiece), 3)
     tagger = tagging.Tagger(model, wordpiece, 512, tags=["O", "B-X", "I-X"])
     texts = [TEXT, "Upton", "😀 🎉", "مرحبا بالعالم", TEXT * 3]
-    many = tagger.tags(texts)
-    assert many == [tagger.tags([text])[0] for text in texts]
+    many = [tags for _, tags, _ in tagger.scored(texts)]
+    assert many == [tags for text in texts for _, tags, _ in tagger.scored([text])]
     assert [len(row) for row in many] == [
         len(tagging.Words.of(text, wordpiece).positions) for text in texts
     ]

@@ -99,7 +99,8 @@ def go_on(
     Runs of one seed see the same blocks with the same masks, whether they have that head or not.
     """
     objective = objective or Objective.named(run.objective)
-    model = runs.new_model(run, text, objective)
+    model = runs.new_model(run, text)
+    model.tasks = objective.tasks
     model.encoder.load_state_dict(start.encoder.state_dict())
     model.masked_language_model.load_state_dict(start.masked_language_model.state_dict())
     data = replace(runs.training_data(run, text), objective=objective)

@@ -97,7 +97,7 @@ def run(
     )
     for name, encoder in starts(seed).items():
         tagger, _ = tagging.fine_tune(encoder, wordpiece, shown, settings)
-        found[name] = tagger.tags([text for text, _ in new])
+        found[name] = [tags for _, tags, _ in tagger.scored([text for text, _ in new])]
     scores = {
         name: tagging.entity_scores(gold, [*map(tagging.spans, tags)])
         for name, tags in found.items()

@@ -164,7 +164,8 @@ def _answer_result(model: QuestionAnswerer, question: str, context: str) -> dict
         "start": starts[here].round(2).tolist(),
         "end": ends[here].round(2).tolist(),
         "spans": [
-            {"text": asked.text(one), **vars(one), "score": round(one.score, 2)} for one in found
+            {"text": asked.answer(one).text, **vars(one), "score": round(one.score, 2)}
+            for one in found
         ],
         "nullScore": round(null, 2),
         "nullOdds": round(null - found[0].score, 2),

@@ -29,11 +29,8 @@ from spanbert_tutorial.pretraining.train import train
 REHEARSAL = 6.0  # seconds that a rehearsal times at least
 
 
-def new_model(
-    run: Run, text: EncodedText, objective: Objective | Mixture | None = None
-) -> PretrainingModel:
-    """An untrained model of the run's size, the same for the same seed. objective: another one than
-    the run's, with the same heads."""
+def new_model(run: Run, text: EncodedText) -> PretrainingModel:
+    """An untrained model of the run's size, the same for the same seed."""
     changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
@@ -41,7 +38,7 @@ def new_model(
     require(run.max_length <= most, f"a length of {run.max_length} is over {most}: give less.")
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
-        model = PretrainingModel(config, objective or objective_or_mixture(run.objective))
+        model = PretrainingModel(config, objective_or_mixture(run.objective))
     if run.sinusoidal_positions:
         start_positions_from_sinusoids(model.encoder)
     return model

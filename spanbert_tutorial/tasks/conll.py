@@ -77,9 +77,7 @@ def read(*paths: str | Path) -> Examples:
                 require(same, f"{wrong} with other clusters: leave one out.")
         mend = "give a file with at least one `#begin document` line"
         require(count > before, f"{path} holds no document: {mend}.")
-    documents = Examples(document for document, _ in found.values())
-    documents.skipped = count - len(found)
-    return documents
+    return Examples((document for document, _ in found.values()), count - len(found))
 
 
 def files(path: Path) -> Iterator[tuple[str, str]]:

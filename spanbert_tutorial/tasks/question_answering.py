@@ -258,9 +258,6 @@ class Scored(NamedTuple):
         )
         return Answer(self.context[start:end], start, end, span.score, null_score)
 
-    def text(self, span: Candidate) -> str:
-        return self.answer(span).text
-
 
 @dataclass(eq=False)
 class QuestionAnswerer:

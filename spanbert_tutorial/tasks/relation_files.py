@@ -69,9 +69,7 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
         before = found.setdefault(example._replace(relation=""), example).relation
         wrong = f"the example {example.id} stands there as {before} and as {example.relation}"
         require(before == example.relation, f"{path}: {wrong}; leave one out.")
-    examples = Examples(found.values())
-    examples.skipped = len(read) - len(found)
-    return examples
+    return Examples(found.values(), len(read) - len(found))
 
 
 def read_one(path: Path, labeled: bool) -> list[Example]:

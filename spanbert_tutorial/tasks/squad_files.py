@@ -84,9 +84,7 @@ def read(*sources: str | Path, part: str = "validation", labeled: bool = True) -
             where = f'{source}: article "{new.title}", question {new.id}'
             told = "a file before has another text, or answers in one of both only, under this id"
             require(same[0] == same[1], f"{where}: {told}; change the id, or leave one file out.")
-    examples = Examples(found.values())
-    examples.skipped = count - len(found)
-    return examples
+    return Examples(found.values(), count - len(found))
 
 
 def squad_questions(source: str | Path, part: str, labeled: bool) -> Iterator[Question]:

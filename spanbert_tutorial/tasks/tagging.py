@@ -184,10 +184,6 @@ class Tagger(Predictor):
             found.append((offsets, [self.facts["tags"][tag] for tag in own.argmax(1)], own.max(1)))
         return found
 
-    def tags(self, texts: Sequence[str]) -> list[list[str]]:
-        """The likeliest tag of each word of each text. An empty text raises InputError."""
-        return [tags for _, tags, _ in self.scored(texts)]
-
     def predict(self, texts: Sequence[LabeledText]) -> list[list[tuple[int, int, str, float]]]:
         """The entities of each text, in order, each with the least probability of its words; what
         the examples say themselves is not looked at."""

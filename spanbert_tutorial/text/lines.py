@@ -31,7 +31,9 @@ class Examples(list):
     """What was read of files. skipped: how many were left out, because the official file is known to
     hold broken ones, or because another file held them already."""
 
-    skipped = 0
+    def __init__(self, items: Iterable = (), skipped: int = 0) -> None:
+        super().__init__(items)
+        self.skipped = skipped
 
 
 @contextmanager
