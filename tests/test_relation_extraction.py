@@ -21,6 +21,7 @@ from research.experiments import relation_markers
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
+from spanbert_tutorial.commands.previews import relation_preview
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
@@ -336,6 +337,13 @@ def test_a_saved_extractor_predicts_the_same(wordpiece, shipped, tmp_path, head)
     assert again.predict(some) == made.predict(some)
     settings = json.loads((tmp_path / "model" / "config.json").read_text())
     assert settings["vocab_size"] == len(made.wordpiece) > len(wordpiece)
+
+
+def test_the_preview_is_what_training_sees(wordpiece):
+    made = rx.RelationData([EXAMPLE], wordpiece, FineTuning(max_length=40))
+    tokens, label = relation_preview(EXAMPLE, wordpiece, 40)
+    assert tokens == made.wordpiece.tokens(made.inputs[0].ids.tolist())
+    assert "[SUBJ] Ella" in " ".join(tokens) and label == "person:home of Ella Hale to Upton"
 
 
 def test_the_command_trains_and_scores(tmp_path, capsys):

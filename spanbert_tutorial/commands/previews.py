@@ -60,9 +60,9 @@ def document_preview(document: Document, wordpiece: WordPiece, max_length: int) 
 
 
 def relation_preview(example: Example, wordpiece: WordPiece, max_length: int) -> Preview:
-    """The sentence with its markers, as in SpanBERT's released code."""
-    larger = wordpiece.with_tokens(relations.markers([example], "replaced"))
-    ids = relations.Marked.of(example, larger, "replaced", max_length).ids
+    """The sentence with its markers around the names, as `finetune relations` trains on it."""
+    larger = wordpiece.with_tokens(relations.markers([example], "around"))
+    ids = relations.Marked.of(example, larger, "around", max_length).ids
     places = example.subject, example.object
     names = [" ".join(example.words[place.first : place.last + 1]) for place in places]
     return larger.tokens(ids.tolist()), f"{example.relation} of {names[0]} to {names[1]}"
