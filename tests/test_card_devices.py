@@ -21,6 +21,7 @@ from spanbert_tutorial.tasks import (
     coreference,
     question_answering,
     relation_extraction,
+    tagging,
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
@@ -65,7 +66,7 @@ SETTINGS = {"epochs": 1, "batch_size": 4, "peak_learning_rate": 1e-3, "max_lengt
 def sentences_sorted(encoder, wordpiece):
     examples = [((f"It was {word}.", None), word) for word in ("red", "blue")] * 2
     model, _ = classification.fine_tune(encoder, wordpiece, examples, FineTuning(**SETTINGS))
-    return model.model, lambda: model.predict(examples)
+    return model, lambda model: model.predict(examples)
 
 
 def names_joined(encoder, wordpiece):
@@ -74,13 +75,19 @@ def names_joined(encoder, wordpiece):
         for one in islice(almanac.coreference("train"), 4)
     ]
     model, _ = coreference.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
-    return model.model, lambda: model.predict(some)
+    return model, lambda model: model.predict(some)
 
 
 def relations_found(encoder, wordpiece):
     some = almanac.relations("train")[:40]
     model, _ = relation_extraction.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
-    return model.model, lambda: model.predict(some[:8])
+    return model, lambda model: model.predict(some[:8])
+
+
+def names_tagged(encoder, wordpiece):
+    some = [("Ada Brook was born in Leeds.", [(0, 9, "PERSON"), (22, 27, "TOWN")])] * 4
+    model, _ = tagging.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
+    return model, lambda model: [tags for _, tags, _ in model.scored([text for text, _ in some])]
 
 
 def questions_answered(encoder, wordpiece):
@@ -91,17 +98,21 @@ def questions_answered(encoder, wordpiece):
     ]
     settings = QuestionAnsweringSettings(epochs=1, batch_size=4, max_length=64, doc_stride=32)
     model, _ = question_answering.fine_tune(encoder, wordpiece, some, settings)
-    return model.model, lambda: model.answer(some[0].question, context).text
+    return model, lambda model: model.answer(some[0].question, context).text
 
 
 @pytest.mark.parametrize(
-    "task", [sentences_sorted, names_joined, relations_found, questions_answered]
+    "task", [sentences_sorted, names_joined, relations_found, names_tagged, questions_answered]
 )
-def test_a_task_is_learned_and_done_on_the_card(task):
+def test_a_task_is_learned_done_and_opened_again_on_the_card(task, tmp_path):
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
     with pretend_card():
         learned, predict = task(model.encoder, wordpiece)
-        assert not any(map(on_card, learned.parameters()))
-        at_home = predict()
-        learned.to("cuda")
-        assert predict() == at_home
+        assert not any(map(on_card, learned.model.parameters()))
+        at_home = predict(learned)
+        learned.save(tmp_path / "model", {"README.md": "A model.\n"})
+        learned.model.to("cuda")
+        assert predict(learned) == at_home
+        again = type(learned).from_pretrained(tmp_path / "model")
+        assert all(map(on_card, again.model.parameters()))
+        assert len(predict(again)) == len(at_home)

@@ -95,6 +95,7 @@ class Predictor:
             model = cls.new_model(encoder, facts)
             found = cls(model, wordpiece, facts.pop("length"), **facts)
         load_head(found.model, head, source)
+        found.model.to("cuda" if torch.cuda.is_available() else "cpu")
         return found
 
     def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
