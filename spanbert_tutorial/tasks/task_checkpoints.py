@@ -80,9 +80,9 @@ class Predictor:
 
     @classmethod
     def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
-        """Opens a folder that `save` wrote, in float32, and runs no code of it. tokenizer: where the
-        vocabulary is, if not there. Raises InputError for a model of another task, and for weights
-        or facts that do not fit."""
+        """Opens a folder that `save` wrote, in float32 and on the graphics card, if there is one, and
+        runs no code of it. tokenizer: where the vocabulary is, if not there. Raises InputError for
+        a model of another task, and for weights or facts that do not fit."""
         facts = read_facts(source)
         own = facts.pop("task", None)
         wrong = f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}"
