@@ -299,7 +299,7 @@ def test_the_figures_of_the_page_are_the_kept_ones():
             changed.append(100 * (1 - same / scored))
         farthest = found["farthest_float"][name]
         assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003
-    assert "by more than 0.00003" in page
+    assert "to within 0.00003" in page
     assert f"{max(changed):.1f}% of the first predictions change at most" in page
     reader = found["reader"][try_it.ANSWERING]
     assert abs(reader["page_f1"] - reader["pytorch_f1"]) <= 1 and reader["questions"] > 100

@@ -212,12 +212,8 @@ class PointingAnswerer(QuestionAnsweringModel):
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Start and end logits, [B,n] each."""
-        mask = batch["attention_mask"]
-        hidden = self.encoder(
-            batch["input_ids"], token_type_ids=batch["token_type_ids"], attention_mask=mask
-        )
         place = (batch["input_ids"] == self.question_id).int().argmax(1)
-        start, end = self.head(hidden, place[:, None], mask)
+        start, end = self.head(self.encoder.of(batch), place[:, None], batch["attention_mask"])
         return start[:, 0].float(), end[:, 0].float()
 
 
