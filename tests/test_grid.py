@@ -100,7 +100,6 @@ def test_a_results_file_is_tidy(path):
     results = comparisons.read(path.stem)
     assert tuple(results.columns) == grid.COLUMNS and len(results)
     assert not results.duplicated(list(grid.COLUMNS[:-1])).any()
-    assert not (results.run.notna() & results.fine_tuning.notna()).any()
 
 
 def test_the_comparisons_are_those_of_the_results():

@@ -20,7 +20,7 @@ PAGE = ROOT / "book" / "one_page.ipynb"
 CELLS = json.loads(PAGE.read_text(encoding="utf-8"))["cells"]
 # The page's own model ends where it is compared with the package's.
 END = next(
-    at for at, cell in enumerate(CELLS) if "".join(cell["source"]).startswith("Is it right?")
+    at for at, cell in enumerate(CELLS) if "".join(cell["source"]).startswith("Is this code right?")
 )
 MODEL = [
     "".join(cell["source"]) for cell in CELLS[:END] if "teach" in cell["metadata"].get("tags", [])
