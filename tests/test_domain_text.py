@@ -101,8 +101,8 @@ def test_the_page_tells_the_means_of_the_results():
     for other, above in words.items():
         one, two, three = (round(value) for value in runs[experiment.ALMANAC] - runs[other])
         assert f"{one}, {two} and {three} {above}" in said
-    compared = pd.read_csv(data_path("results", "comparisons.csv"))
-    rows = compared[(compared.experiment == "domain_text") & (compared.questions == 1_024)]
+    compared = pd.read_csv(data_path("results", "comparisons.csv"), dtype={"questions": str})
+    rows = compared[(compared.experiment == "domain_text") & (compared.questions == "1024")]
     for low, high in zip(rows.low, rows.high, strict=True):
         assert f"(95% CI {low:.0f} to {high:.0f}".replace("-", "−") in said
     assert f"p = {rows.p_holm.min():.2f}, corrected for four comparisons" in said

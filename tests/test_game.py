@@ -46,7 +46,7 @@ def test_the_page_says_how_often_each_head_wins():
         {head: game.wins(rounds, view, head) for head in game.HEADS} for view in ("near", "whole")
     )
     assert (
-        f"of the {len(rounds)} spans, the SBO head of `spanbert-mini` predicts {near['sbo']} and "
+        f"the SBO head of `spanbert-mini` predicts {near['sbo']} of the {len(rounds)} spans and "
         f"its MLM head {near['mlm']}." in page
     )
     assert f"it predicts {whole['sbo']} spans (the MLM head {whole['mlm']})" in page
