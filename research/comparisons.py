@@ -13,8 +13,8 @@
 - `test_to_train`: see `spanbert_tutorial.figures.intervals.paired_difference`.
 
 The others follow from the results and are written here: `runs` and what they `count` (pre-training
-runs or fine-tunings), `difference` (first − second), `low` and `high` (95% interval), `p`, `p_holm`,
-`better` (first or second where p_holm < 0.05, empty otherwise).
+runs, continuations of one checkpoint, or fine-tunings), `difference` (first − second), `low` and
+`high` (95% interval), `p`, `p_holm`, `better` (first or second where p_holm < 0.05, empty otherwise).
 """
 
 from collections.abc import Sequence
@@ -88,7 +88,9 @@ def computed(declared: pd.DataFrame) -> pd.DataFrame:
     """The table with its last columns worked out again."""
     rows = []
     for (name, _), family in declared.groupby(["experiment", "family"], sort=False):
-        count = "pre-training runs" if read(name).run.notna().any() else "fine-tunings"
+        beside = data_path("results", f"{name}.settings.json").read_text(encoding="utf-8")
+        count = "continuations" if '"begun_from"' in beside else "pre-training runs"
+        count = count if read(name).run.notna().any() else "fine-tunings"
         found = [difference_of(row) for row in family.itertuples()]
         corrected = holm([difference.p for _, difference in found])
         for row, (runs, each), p_holm in zip(family.itertuples(), found, corrected, strict=True):

@@ -9,11 +9,10 @@ that is left; `relatives.splinter`). [QUESTION] is a new token of the vocabulary
 
 Then each model learns from a few questions of SQuAD 1.1, three samples, the same for all, and is
 scored on 1,000 others. Rss keeps its head: a [QUESTION] behind the question points at the answer.
-The others get the usual new layer; "span+sbo, pointing" is the model of "span+sbo" with Splinter's
-head, untrained: what the head is worth without the pointing.
+The others get the usual new layer; "span+sbo, pointing" is "span+sbo" with Splinter's head, untrained.
 
-What is measured first, and what each outcome would mean, stood here before the first run: `CLAIMS`.
-A pilot with one seed had been seen then: 20.5 and 21.8 F1 after 512 questions, against 9.6 and 10.9.
+`CLAIMS` stood here before the first run; a pilot had been seen (20.5 and 21.8 F1 after 512
+questions, against 9.6 and 10.9).
 """
 
 import json
