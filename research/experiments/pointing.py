@@ -11,8 +11,7 @@ Then each model learns from a few questions of SQuAD 1.1, three samples, the sam
 scored on 1,000 others. Rss keeps its head: a [QUESTION] behind the question points at the answer.
 The others get the usual new layer; "span+sbo, pointing" is "span+sbo" with Splinter's head, untrained.
 
-`CLAIMS` stood here before the first run; a pilot had been seen (20.5 and 21.8 F1 after 512
-questions, against 9.6 and 10.9).
+`CLAIMS` stood here before the first run; a pilot had been seen (20.5, 21.8 F1, against 9.6, 10.9).
 """
 
 import json
