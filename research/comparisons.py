@@ -89,8 +89,8 @@ def computed(declared: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (name, _), family in declared.groupby(["experiment", "family"], sort=False):
         beside = data_path("results", f"{name}.settings.json").read_text(encoding="utf-8")
-        count = "continuations" if '"begun_from"' in beside else "pre-training runs"
-        count = count if read(name).run.notna().any() else "fine-tunings"
+        runs_are = "continuations" if '"begun_from"' in beside else "pre-training runs"
+        count = runs_are if read(name).run.notna().any() else "fine-tunings"
         found = [difference_of(row) for row in family.itertuples()]
         corrected = holm([difference.p for _, difference in found])
         for row, (runs, each), p_holm in zip(family.itertuples(), found, corrected, strict=True):

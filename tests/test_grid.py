@@ -100,6 +100,9 @@ def test_a_results_file_is_tidy(path):
     results = comparisons.read(path.stem)
     assert tuple(results.columns) == grid.COLUMNS and len(results)
     assert not results.duplicated(list(grid.COLUMNS[:-1])).any()
+    tuned = results[results.run.notna() & results.fine_tuning.notna()]  # several times a run
+    alike = tuned.groupby(["condition", "questions", "measure", "run"]).fine_tuning.apply(tuple)
+    assert alike.nunique() <= 1 and len(tuned) in (0, (results.questions != "").sum())
 
 
 def test_the_comparisons_are_those_of_the_results():
