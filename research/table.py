@@ -19,8 +19,6 @@ MADE = SQUAD | {
     "easy": "SQuAD file of `make-questions --easy`",
     "made": "SQuAD file of `make-questions`",
 }
-
-
 MODELS = {"models": "folder that keeps the trained models"}
 ON_WIKIPEDIA = MODELS | {
     "corpus": "text that the starting checkpoint was trained on, or a part of it",

@@ -43,11 +43,11 @@ def given(tmp_path: Path) -> experiment.Given:
 
 
 def test_the_conditions_differ_only_in_where_fine_tuning_starts(given, monkeypatch):
-    curve, started = few_questions.learning_curve, {}
+    curve, weights = few_questions.learning_curve, []
 
     def watched(plan, train, test):
-        ((arm, folder),) = plan.models.items()
-        started[arm] = load_checkpoint(folder)[0].encoder.state_dict()
+        (folder,) = plan.models.values()
+        weights.append(load_checkpoint(folder)[0].encoder.state_dict())
         assert (train, test) == given.questions and plan.seeds == (1,)
         return curve(plan, train, test)
 
@@ -55,8 +55,8 @@ def test_the_conditions_differ_only_in_where_fine_tuning_starts(given, monkeypat
     found = {arm: experiment.one(arm, 1, SETTINGS, given) for arm in experiment.ARMS}
     start = load_checkpoint(given.start)[0].encoder.state_dict()
     gaps = {
-        arm: max(float((weights[name] - start[name]).abs().max()) for name in start)
-        for arm, weights in started.items()
+        arm: max(float((one[name] - start[name]).abs().max()) for name in start)
+        for arm, one in zip(experiment.ARMS, weights, strict=True)
     }
     assert gaps[experiment.AS_IT_IS] == 0
     further = [gaps[experiment.ALMANAC], gaps[experiment.WIKIPEDIA]]

@@ -12,6 +12,7 @@ start itself, untrained weights, and labels shuffled before the probe is fitted.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -64,25 +65,19 @@ def probes(
         results[place] = {}
         for question, labels in fit.labels.items():
             if shuffle is not None:
-                labels = labels[
-                    torch.randperm(len(labels), generator=torch.Generator().manual_seed(shuffle))
-                ]
-            results[place][question] = probe(
-                known[place], labels, asked[place], test.labels[question]
-            )
+                generator = torch.Generator().manual_seed(shuffle)
+                labels = labels[torch.randperm(len(labels), generator=generator)]
+            pairs = known[place], labels, asked[place], test.labels[question]
+            results[place][question] = probe(*pairs)
     return results
 
 
 def examples(wordpiece: WordPiece) -> tuple[MaskedNames, MaskedNames]:
     """Names of training documents to fit the probe, and of held-out documents to test it."""
-    documents = [
-        document for document, _ in zip(almanac.read("train"), range(FIT_DOCUMENTS), strict=False)
-    ]
+    documents = list(islice(almanac.read("train"), FIT_DOCUMENTS))
     kinds = sorted({label for document in documents for *_, label, _ in document["entities"]})
-    fit = mask_names(named_blocks(documents, wordpiece), wordpiece, kinds, seed=1)
-    return fit, mask_names(
-        named_blocks(almanac.read("validation"), wordpiece), wordpiece, kinds, seed=2
-    )
+    fit, test = (named_blocks(part, wordpiece) for part in (documents, almanac.read("validation")))
+    return mask_names(fit, wordpiece, kinds, seed=1), mask_names(test, wordpiece, kinds, seed=2)
 
 
 # --- the models of a seed -----------------------------------------------------------
@@ -121,15 +116,11 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
             return runs.new_model(start, text), History()
         if arm == "start":
             return runs.pretrain(start, text)
-        return go_on(
-            trained("start", seed)[0], replace(settings["go_on"], objective=arm, seed=seed), text
-        )
+        run = replace(settings["go_on"], objective=arm, seed=seed)
+        return go_on(trained("start", seed)[0], run, text)
 
-    return text_facts(text) | {"fitted_on": len(fit.spans), "tested_on": len(test.spans)}, (
-        trained,
-        fit,
-        test,
-    )
+    counts = {"fitted_on": len(fit.spans), "tested_on": len(test.spans)}
+    return text_facts(text) | counts, (trained, fit, test)
 
 
 def one(

@@ -22,18 +22,18 @@ from typing import NamedTuple
 
 import torch
 
-from research.experiments.spans_on_wikipedia import begun_from
-from research.experiments.whole_words import RUN, continued, name_of, open_wikipedia
+from research.experiments.few_questions_here import figures, plan_of
+from research.experiments.spans_and_boundaries import losses
+from research.experiments.spans_on_wikipedia import begun_from, open_wikipedia
+from research.experiments.whole_words import RUN, continued, name_of
 from research.grid import fingerprint, rounded, text_facts
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, save_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
-from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.tasks import few_questions
-from spanbert_tutorial.tasks.few_questions import HUB, Plan
 from spanbert_tutorial.tasks.question_answering import PRESETS
 from spanbert_tutorial.tasks.squad import Question
 
@@ -44,6 +44,7 @@ ARMS = {
     WIKIPEDIA: "2,000 more steps on Wikipedia",
     NEW: "of the same sizes",
 }
+QUESTIONS = [data_path("almanac", f"questions-{part}.json.xz") for part in ("train", "test")]
 SEEDS = 3
 CLAIMS = {
     "primary": "F1 on the almanac's answerable questions after 128 of them, almanac minus as it is, "
@@ -81,25 +82,10 @@ def prepare(
         ALMANAC: open_text("almanac", folder / "almanac", start),
         WIKIPEDIA: open_wikipedia(folder, corpus, valid, start),
     }
-    questions = few_questions.questions_of(plan_of({}, 0, settings))
+    questions = few_questions.questions_of(plan_of(start, (), settings, *QUESTIONS))
     facts = {"begun_from": begun_from(start), "questions_fingerprint": fingerprint(questions)}
     facts |= {f"text, {arm}": text_facts(text) for arm, text in texts.items()}
     return facts, (Given(texts, start, models, questions),)
-
-
-def plan_of(models: Mapping[str, Path], seed: int, settings: Mapping) -> Plan:
-    """How questions are learned."""
-    return replace(
-        HUB,
-        models=models,
-        train=data_path("almanac", "questions-train.json.xz"),
-        test=data_path("almanac", "questions-test.json.xz"),
-        sizes=tuple(settings["sizes"]),
-        seeds=(seed,),
-        scored=settings["scored"],
-        min_steps=settings["min_steps"],
-        settings=settings["fine_tuning"],
-    )
 
 
 def one(arm: str, seed: int, settings: Mapping, given: Given) -> dict:
@@ -118,15 +104,9 @@ def one(arm: str, seed: int, settings: Mapping, given: Given) -> dict:
             torch.manual_seed(seed)
             model = PretrainingModel(config, Objective.named(run.objective))
             save_checkpoint(start, model, given.texts[ALMANAC].wordpiece, run.objective, {})
-        losses = held_out_metrics(
-            load_checkpoint(start)[0],
-            replace(run, objective="mlm"),
-            given.texts[ALMANAC],
-            settings["batches"],
-        )
-        plan = plan_of({arm: start}, seed, settings)
-        points = few_questions.learning_curve(plan, *given.questions)
-    scores = {
-        f"questions, {point.questions}": {"f1": point.f1, "exact": point.exact} for point in points
-    }
-    return rounded({"losses": {way: found["mlm"] for way, found in losses.items()}, **scores})
+        model = load_checkpoint(start)[0]
+        found = {"losses": losses(model, run, given.texts[ALMANAC], settings["batches"])}
+        plan = plan_of(start, [seed], settings, *QUESTIONS)
+        for point in few_questions.learning_curve(plan, *given.questions):
+            found |= figures(point)
+    return rounded(found)

@@ -6,14 +6,14 @@ models. Each was pre-trained once, so the scores describe two models. Small mode
 learning rate than the released ones, and short windows around the answers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from research.grid import fingerprint
+from research.grid import fingerprint, rounded
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import few_questions
-from spanbert_tutorial.tasks.few_questions import HUB, Plan
+from spanbert_tutorial.tasks.few_questions import HUB, Plan, Point
 from spanbert_tutorial.tasks.question_answering import PRESETS
 from spanbert_tutorial.tasks.squad import Question
 
@@ -28,24 +28,34 @@ SETTINGS = {
 }
 
 
-def plan_of(model: str, seed: int, settings: Mapping, data: Path) -> Plan:
-    """A plan for one model of the book, with the questions of a folder of SQuAD files."""
+def plan_of(start: Path, seeds: Iterable[int], settings: Mapping, train: Path, test: Path) -> Plan:
+    """A plan for one model in a folder, with the questions of two files."""
     return replace(
         HUB,
-        models={model: data_path("checkpoints", model)},
-        train=data / "train-v1.1-part.json.xz",
-        test=data / "dev-v1.1-half.json.xz",
+        models={start.name: start},
+        train=train,
+        test=test,
         sizes=tuple(settings["sizes"]),
-        seeds=(seed,),
+        seeds=tuple(seeds),
         scored=settings["scored"],
         min_steps=settings["min_steps"],
         settings=settings["fine_tuning"],
     )
 
 
+def files(data: Path) -> tuple[Path, Path]:
+    """Of SQuAD 1.1: questions to learn from and to score, in a folder."""
+    return data / "train-v1.1-part.json.xz", data / "dev-v1.1-half.json.xz"
+
+
+def figures(point: Point) -> dict:
+    """The scores of a point by its number of questions."""
+    return {f"questions, {point.questions}": {"f1": point.f1, "exact": point.exact}}
+
+
 def prepare(folder: Path, settings: Mapping, data: Path) -> tuple[dict, tuple]:
     """Questions to learn from and to score."""
-    train, test = few_questions.questions_of(plan_of(ARMS[0], 0, settings, data))
+    train, test = few_questions.questions_of(plan_of(data, (), settings, *files(data)))
     facts = {"known": len(train), "questions_fingerprint": fingerprint(train, test)}
     return facts, (data, train, test)
 
@@ -59,10 +69,6 @@ def one(
     test: list[Question],
 ) -> dict:
     """The scores of one model at each number of questions."""
-    points = few_questions.learning_curve(plan_of(model, seed, settings, data), train, test)
-    names = ("exact", "f1")
-    scores = {
-        str(point.questions): {name: round(getattr(point, name), 4) for name in names}
-        for point in points
-    }
-    return {"scores": scores}
+    plan = plan_of(data_path("checkpoints", model), [seed], settings, *files(data))
+    points = few_questions.learning_curve(plan, train, test)
+    return rounded({name: found for point in points for name, found in figures(point).items()})

@@ -28,10 +28,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from research.experiments.few_questions_here import plan_of
-from research.experiments.spans_on_wikipedia import begun_from
+from research.experiments.few_questions_here import files, plan_of
+from research.experiments.spans_on_wikipedia import begun_from, open_wikipedia
 from research.experiments.whole_words import RUN as LIKE
-from research.experiments.whole_words import continued, open_wikipedia
+from research.experiments.whole_words import continued
 from research.grid import as_json, fingerprint, rounded, text_facts
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
@@ -245,7 +245,7 @@ def prepare(
 ) -> tuple[dict, tuple]:
     """Text without the titles of SQuAD's development set, another file to measure on, questions."""
     text = open_wikipedia(folder, corpus, valid, start)
-    known, asked = few_questions.questions_of(plan_of("spanbert-mini", 0, settings, data))
+    known, asked = few_questions.questions_of(plan_of(start, (), settings, *files(data)))
     facts = {"begun_from": begun_from(start), "known": len(known)}
     facts["questions_fingerprint"] = fingerprint(known, asked)
     return text_facts(text) | facts, (Given(text, start, models, known, asked),)

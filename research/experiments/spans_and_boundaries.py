@@ -260,19 +260,25 @@ def kept_curve(folder: Path, facts: Mapping) -> list[float]:
 def measured(model: PretrainingModel, run: Run, asked: Asked) -> dict:
     """Losses under both ways of hiding, names, pairs, kinds."""
     wordpiece = asked.text.wordpiece
-    losses = {way: found["mlm"] for way, found in held_out_metrics(model, run, asked.text).items()}
     ranks = name_ranks.model_ranks(model.eval(), wordpiece, asked.gaps, asked.known)
     kinds = boundary_probe.probes(model.encoder, *asked.kinds)
     return {
-        "losses": losses,
+        "losses": losses(model, run, asked.text),
         "names": name_ranks.figures(asked.gaps, ranks),
         "pairs": pair_probe.scores(model.encoder, *asked.pairs, wordpiece),
         "kinds": {place: 100 * found["kind"] for place, found in kinds.items()},
     }
 
 
+def losses(
+    model: PretrainingModel, run: Run, text: EncodedText, batches: int | None = None
+) -> dict[str, float]:
+    """Of the masked language model head on unseen text, in nats, by kind of mask."""
+    found = held_out_metrics(model, replace(run, objective="mlm"), text, batches)
+    return {kind: one["mlm"] for kind, one in found.items()}
+
+
 def place(path: tuple) -> tuple | None:
     """A control is a condition."""
-    return (
-        (f"control: {path[2]}", ("names", *path[3:])) if path[:2] == ("controls", "names") else None
-    )
+    ranks = path[:2] == ("controls", "names")
+    return (f"control: {path[2]}", ("names", *path[3:])) if ranks else None

@@ -31,7 +31,6 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
-from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import RUNS, Run
 from spanbert_tutorial.spanbert.name_ranks import Gap, Known, known_names
@@ -43,9 +42,6 @@ from spanbert_tutorial.text.sentences import Document
 
 NAME = re.compile(r"(?<![\w'’.-])[A-Z][a-z]+(?: [A-Z][a-z]+)*(?![\w-]| [A-Z])")
 BEFORE = re.compile(r"[a-z,;] ")  # a name that does not begin a sentence
-NAMED_IN = 3_000  # training documents whose names are candidates
-TIMES = 10  # that a name must stand in them
-ASKED = 60  # documents whose names are hidden
 BATCHES = 100  # of unseen text, for the losses
 SEEDS = 3
 ARMS = {"token": "mlm", "span": "span", "span+sbo": "span+sbo", "placebo": "span+placebo"}
@@ -58,9 +54,9 @@ CLAIMS = {
 }
 SETTINGS = {
     "run": RUN,
-    "named_in": NAMED_IN,
-    "times": TIMES,
-    "asked": ASKED,
+    "named_in": 3_000,  # training documents whose names are candidates
+    "times": 10,  # that a name must stand in them
+    "asked": 60,  # documents whose names are hidden
     "batches": BATCHES,
     "claims": CLAIMS,
     **CURVES,
@@ -90,17 +86,25 @@ def prepare(
 ) -> tuple[dict, tuple]:
     """Text to train on, another file to measure on, and what is asked. data: a folder with litbank/
     and gap/."""
-    left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
-    text = open_text(corpus.as_posix(), folder / "corpus", start, leave_out=left_out)
-    encode = text.wordpiece.encode_many, len(text.wordpiece)
-    text = replace(text, held_out=encode_corpus(documents(valid), *encode, folder / "valid"))
-    train = islice(parts(corpus.as_posix(), False, left_out), settings["named_in"])
+    text = open_wikipedia(folder, corpus, valid, start)
+    train = islice(parts(corpus.as_posix(), False, left_out()), settings["named_in"])
     asked = questions(text, start, (train, documents(valid)), data, settings)
     counts = {"gaps": len(asked.gaps), "pairs": [len(some.same) for some in asked.pairs]}
-    return text_facts(text) | {"begun_from": begun_from(start), "asked_of_each": counts}, (
-        asked,
-        models,
-    )
+    facts = {"begun_from": begun_from(start), "asked_of_each": counts}
+    return text_facts(text) | facts, (asked, models)
+
+
+def open_wikipedia(folder: Path, corpus: Path, valid: Path, start: Path) -> EncodedText:
+    """A corpus in the vocabulary of `start`, without the titles of SQuAD's development set, and
+    another one to measure on."""
+    text = open_text(corpus.as_posix(), folder / "corpus", start, leave_out=left_out())
+    encode = text.wordpiece.encode_many, len(text.wordpiece)
+    return replace(text, held_out=encode_corpus(documents(valid), *encode, folder / "valid"))
+
+
+def left_out() -> set[str]:
+    """Titles."""
+    return set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
 
 
 def begun_from(start: Path) -> str:
@@ -206,18 +210,12 @@ def one(arm: str, seed: int, settings: Mapping, asked: Asked, models: Path) -> d
 def measured(model: PretrainingModel, run: Run, asked: Asked) -> dict:
     """Losses under both ways of hiding, names, pairs."""
     wordpiece: WordPiece = asked.text.wordpiece
-    losses = {
-        way: found["mlm"]
-        for way, found in held_out_metrics(model, run, asked.text, BATCHES).items()
-    }
     ranks = name_ranks.model_ranks(model.eval(), wordpiece, asked.gaps, asked.known)
     return {
-        "losses": losses,
+        "losses": core.losses(model, run, asked.text, BATCHES),
         "names": name_ranks.figures(asked.gaps, ranks),
         "pairs": pair_probe.scores(model.encoder, *asked.pairs, wordpiece),
     }
 
 
-def place(path: tuple) -> tuple | None:
-    """A control is a condition."""
-    return core.place(path)
+place = core.place

@@ -1,9 +1,8 @@
 """Question answering on real questions: two pre-trained starts, new weights, and baselines that learn
 nothing. Chapter: `book/evidence/questions`.
 
-    python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt
-    --easy --output EASY python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out
-    data/squad_titles.txt --output MADE
+    python -m spanbert_tutorial make-questions --corpus WIKIPEDIA \\
+        --leave-out data/squad_titles.txt --output MADE  # and with --easy: EASY
 
 First on questions made by rules, from articles of other titles than SQuAD's, easy ones before. Then
 SQuAD 1.1: trained on a part of its training set and two further sets, in short windows around the
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import torch
 
+from research.grid import rounded
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -43,7 +43,7 @@ from spanbert_tutorial.tasks.question_answering import (
     fine_tune,
 )
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.tasks.squad_negatives import Guess, WordWeights, lexical_guess, type_guess
+from spanbert_tutorial.tasks.squad_negatives import WordWeights, lexical_guess, type_guess
 
 # predicted texts by id, the questions, null odds by id
 Predictions = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]
@@ -177,11 +177,7 @@ def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:
         "people": {"squad1": human_score(data["squad1 test"])},
         "people, by vote": {"squad1": human_score(data["squad1 test"], vote=True)},
     }
-    guessers: dict[str, Callable[[Question, WordWeights], Guess]] = {
-        "lexical": lexical_guess,
-        "type": type_guess,
-    }
-    for name, guess in guessers.items():
+    for name, guess in (("lexical", lexical_guess), ("type", type_guess)):
         found[name] = {"squad1": squad.score(*guessed(guess, data["squad1 test"])[:2])}
         found[name]["squad2"] = tuned(
             *(guessed(guess, data[f"squad2 {group}"]) for group in ("test", "tune"))
@@ -243,9 +239,8 @@ def one(
     model: BertEncoder | QuestionAnsweringModel
     model, wordpiece = start(name, seed)
     target = models / f"{name.replace(' ', '-')}-{seed}"
-    # goes on after a stop
     rows: list[dict] = []
-    kept = Path(f"{target}.training")
+    kept = Path(f"{target}.training")  # goes on after a stop
     for task, stages in settings["stages"].items():
         stages = [replace(stage, seed=seed) for stage in stages]
         answerer, histories = fine_tune_in_stages(
@@ -258,13 +253,7 @@ def one(
         ]
         result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
         rows.append({"task": task, "stages": taken, "score": result})
-        print(
-            name,
-            task,
-            seed,
-            {measure: round(value, 2) for measure, value in result.items()},
-            flush=True,
-        )
+        print(name, task, seed, rounded(result), flush=True)
         if task in ("squad1", "squad2"):
             folder = Path(f"{target}-{task}")
             shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped later

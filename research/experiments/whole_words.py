@@ -31,12 +31,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from research.experiments.spans_on_wikipedia import begun_from
+from research.experiments.spans_and_boundaries import losses
+from research.experiments.spans_on_wikipedia import begun_from, open_wikipedia
 from research.grid import as_json, rounded, text_facts
 from research.measurements import words_in_parts
 from research.measurements.words_in_parts import Word
 from spanbert_tutorial.bert.masking import word_sizes
-from spanbert_tutorial.engine.files import data_path, write_json
+from spanbert_tutorial.engine.files import write_json
 from spanbert_tutorial.engine.hooks import Hook, ProgressBar
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
@@ -46,8 +47,7 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
-from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import RUNS, Run
@@ -55,7 +55,6 @@ from spanbert_tutorial.pretraining.train import train
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, mask_words
 from spanbert_tutorial.text.corpora import documents
-from spanbert_tutorial.text.encoding import encode_corpus
 
 BEGINNING, END = "beginning", "end"
 TOKENS = "tokens"
@@ -181,15 +180,6 @@ def prepare(
     return text_facts(text) | facts, (Given(text, start, models, words),)
 
 
-def open_wikipedia(folder: Path, corpus: Path, valid: Path, start: Path) -> EncodedText:
-    """A corpus in the vocabulary of `start`, without the titles of SQuAD's development set, and
-    another one to measure on."""
-    left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
-    text = open_text(corpus.as_posix(), folder / "corpus", start, leave_out=left_out)
-    encode = text.wordpiece.encode_many, len(text.wordpiece)
-    return replace(text, held_out=encode_corpus(documents(valid), *encode, folder / "valid"))
-
-
 def beside(settings: Mapping, given: Given) -> dict:
     """What reads no block, and the model before it goes on."""
     model = load_checkpoint(given.start)[0]
@@ -285,11 +275,7 @@ def measured(
     model: PretrainingModel, words: list[Word], settings: Mapping, given: Given
 ) -> dict[str, dict]:
     """Words, and the loss of the masked language model head under both ways of masking."""
-    run = replace(settings["run"], objective="mlm")
-    training = model.training
-    losses = held_out_metrics(model, run, given.text, settings["batches"])
-    model.train(training)
     return {
         "words": words_in_parts.measured(model, given.text.wordpiece, words),
-        "losses": {way: found["mlm"] for way, found in losses.items()},
+        "losses": losses(model, settings["run"], given.text, settings["batches"]),
     }

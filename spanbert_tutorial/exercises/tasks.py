@@ -176,16 +176,15 @@ WORD = [7, 8, 9]
 #: Prints whether `attempt(word, i)` gives the positions to mask.
 check_rule = Check(
     [(WORD, 7), (WORD, 8), (WORD, 9), ([4], 4)],
-    lambda word, i: [position for position in word if position >= i],
+    lambda word, i: [position for position in word if position <= i],
     {
         "the token that is scored stays visible, and the model "
-        "only has to copy it.": lambda word, i: [position for position in word if position > i],
-        "you mask what comes before the token. This rule leaves the beginning "
-        "of the word in view.": lambda word, i: [position for position in word if position <= i],
-        "this is the third rule. "
-        "The second leaves the beginning of the word in view.": lambda word, i: word,
+        "only has to copy it.": lambda word, i: [position for position in word if position < i],
+        "this is the second rule. It leaves the beginning of the word "
+        "in view, not its end.": lambda word, i: [position for position in word if position >= i],
+        "this is the third rule. It hides the end of the word, too.": lambda word, i: word,
     },
-    "the token and what follows it in its word are masked.",
+    "the token and what comes before it in its word are masked.",
     returns="a list of positions",
     read=lambda value: sorted(plain(list(value))),
 )
