@@ -17,8 +17,8 @@ from accelerate.utils import broadcast_object_list
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.config import PRESETS
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands.options import add, with_options
-from spanbert_tutorial.commands.previews import why_unknown
 from spanbert_tutorial.commands.run_state import TEXT_FACTS, encoded_text, run_state, snapshots_of
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import checksum
@@ -109,6 +109,15 @@ def pretrain(options: argparse.Namespace) -> None:
             f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
         )
         del text  # closes its files, or Windows could not remove them
+
+
+def why_unknown(share: float, wordpiece: WordPiece) -> str:
+    """A sentence on the share of [UNK] among the tokens."""
+    limit = wordpiece.library.model.max_input_chars_per_word
+    return (
+        f"{share:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters, or "
+        f"words have more than {limit} characters (put spaces between words)."
+    )
 
 
 def describe(corpus: str, text: EncodedText, max_length: int) -> None:

@@ -27,15 +27,6 @@ def plural(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def why_unknown(share: float, wordpiece: WordPiece) -> str:
-    """A sentence on the share of [UNK] among the tokens."""
-    limit = wordpiece.library.model.max_input_chars_per_word
-    return (
-        f"{share:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters, or "
-        f"words have more than {limit} characters (put spaces between words)."
-    )
-
-
 def question_preview(question: Question, wordpiece: WordPiece, max_length: int) -> Preview:
     """The first window that holds the answer, or the first of all."""
     encoded = encode(wordpiece, question.question, question.context)

@@ -19,6 +19,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands import previews, rows, squad
 from spanbert_tutorial.commands.options import add, open_model, with_options
+from spanbert_tutorial.commands.pretrain import why_unknown
 from spanbert_tutorial.commands.previews import plural
 from spanbert_tutorial.commands.run_state import run_state, snapshots_of
 from spanbert_tutorial.engine.files import whole_folder, write_text, writing
@@ -245,7 +246,7 @@ def read_in_words(
         return line
     tokens = [one for e in examples[:20] for one in task.preview(e, wordpiece, max_length)[0]]
     share = tokens.count("[UNK]") / len(tokens)
-    return line if share < 0.05 else f"{line} {previews.why_unknown(share, wordpiece)}"
+    return line if share < 0.05 else f"{line} {why_unknown(share, wordpiece)}"
 
 
 def digest(content: object) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
+from scipy.special import entr
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -275,7 +275,8 @@ BLOCKS = (  # of ids, padded on the right with 0
 
 
 def entropy(ids: np.ndarray, pad_id: int) -> float:
-    return stats.entropy(np.bincount(ids[ids != pad_id]))  # in nats
+    counts = np.bincount(ids[ids != pad_id])
+    return entr(counts / counts.sum()).sum()  # in nats
 
 
 #: Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in ids.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from spanbert_tutorial.errors import InputError
 
@@ -44,8 +44,10 @@ def paired_difference(first: Values, second: Values, test_to_train: float = 0.0)
     if len(differences) < 2:
         raise InputError("an interval needs at least two runs: give more.")
     mean = float(differences.mean())
-    error = float(stats.sem(differences)) * np.sqrt(1 + test_to_train * len(differences))
+    runs = len(differences)
+    error = float(differences.std(ddof=1) * np.sqrt(1 / runs + test_to_train))
     if error == 0:
         return Difference(mean, 0.0, float(mean == 0))
-    t = stats.t(len(differences) - 1)
-    return Difference(mean, float(error * t.ppf(0.975)), float(2 * t.sf(abs(mean) / error)))
+    # Student's t with runs − 1 degrees of freedom
+    half, p = error * stdtrit(runs - 1, 0.975), 2 * stdtr(runs - 1, -abs(mean) / error)
+    return Difference(mean, float(half), float(p))

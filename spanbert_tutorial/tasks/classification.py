@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.stats import pearsonr, spearmanr
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
@@ -175,7 +173,8 @@ def score(
     names = " and ".join(row.metrics)
     differ = len(set(gold)) > 1 or row.metrics == ("accuracy",) and gold
     require(differ, f"{names} need labels that differ: give examples of both kinds.")
-    return {name: 100 * float(METRICS[name](list(gold), list(predicted))) for name in row.metrics}
+    measures = metrics()
+    return {name: 100 * float(measures[name](list(gold), list(predicted))) for name in row.metrics}
 
 
 def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]], float]:
@@ -183,10 +182,16 @@ def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]
     return lambda gold, predicted: measure(gold, predicted).statistic if np.ptp(predicted) else 0.0
 
 
-METRICS = {
-    "accuracy": accuracy_score,
-    "f1": lambda gold, predicted: f1_score(gold, predicted, pos_label="1", zero_division=0.0),
-    "matthews": matthews_corrcoef,  # 0 for predictions that are all the same
-    "pearson": correlation(pearsonr),
-    "spearman": correlation(spearmanr),
-}
+def metrics() -> dict[str, Callable[[list, list], float]]:
+    """By name, of gold and predicted labels or numbers."""
+    # here, because both take seconds to import
+    from scipy.stats import pearsonr, spearmanr
+    from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+    return {
+        "accuracy": accuracy_score,
+        "f1": lambda gold, predicted: f1_score(gold, predicted, pos_label="1", zero_division=0.0),
+        "matthews": matthews_corrcoef,  # 0 for predictions that are all the same
+        "pearson": correlation(pearsonr),
+        "spearman": correlation(spearmanr),
+    }

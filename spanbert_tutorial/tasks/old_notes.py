@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers  # each of its classes takes seconds more, when it is first named
 from torch import Tensor
-from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
@@ -31,15 +31,16 @@ ANSWER = "a subset of artificial intelligence"  # as the notes print it
 
 def write_old_folder(
     folder: str | Path, tokens: list[str], dtype: torch.dtype = torch.float32
-) -> BertForQuestionAnswering:
+) -> "transformers.BertForQuestionAnswering":
     """Writes a small question answering model with random weights as `write_old_files` does.
     Returns the model, in float32. tokens: the vocabulary. dtype: of the stored weights."""
     small = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
-    config = EncoderConfig(len(tokens), num_hidden_layers=2, **small, initializer_range=0.3)
-    sizes = asdict(config)  # a wide start, for scores far from 0
+    # a wide start, for scores far from 0
+    sizes = asdict(EncoderConfig(len(tokens), num_hidden_layers=2, **small, initializer_range=0.3))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = BertForQuestionAnswering(BertConfig(**sizes)).eval()
+        config = transformers.BertConfig(**sizes)
+        model = transformers.BertForQuestionAnswering(config).eval()
     weights = {name: weight.to(dtype) for name, weight in model.state_dict().items()}
     write_old_files(folder, sizes, weights, tokens)
     return model
@@ -82,8 +83,8 @@ def best_by_probability(
 
 @torch.no_grad()
 def answer_as_before(
-    model: BertForQuestionAnswering,
-    tokenizer: BertTokenizer,
+    model: "transformers.BertForQuestionAnswering",
+    tokenizer: "transformers.BertTokenizer",
     question: str,
     context: str,
     *,
@@ -136,7 +137,7 @@ def warnings_of(folder: str | Path) -> list[str]:
     dtypes = (str(w.dtype) for w in weights.values() if w.is_floating_point())
     stored = next(dtypes, "").removeprefix("torch.")
     half = (config.get("dtype") or config.get("torch_dtype") or stored) in ("float16", "bfloat16")
-    size = config.get("vocab_size", BertConfig().vocab_size)
+    size = config.get("vocab_size", transformers.BertConfig().vocab_size)
     tokens, lowers = 0, False
     if files & {"tokenizer.json", "vocab.txt"}:
         wordpiece = read_vocabulary(folder)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from spanbert_tutorial.tasks.squad_files import Question
 from spanbert_tutorial.text.sentences import split_sentences
@@ -165,5 +164,6 @@ def picked(
 def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np.ndarray) -> float:
     """How often a question without an answer has higher null odds than one with an answer; ties
     count half."""
-    unanswerable = [0] * len(with_answer) + [1] * len(without)
-    return float(roc_auc_score(unanswerable, [*with_answer, *without]))
+    answerable = np.sort(with_answer)
+    below, up_to = (np.searchsorted(answerable, without, side) for side in ("left", "right"))
+    return float((below + up_to).mean() / 2 / len(answerable))
