@@ -11,8 +11,10 @@ from parity import sizes
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
+from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.windows import central_windows, decode, encode, window_ranges, windows
 
@@ -122,6 +124,27 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
             held += 1
     # windows elsewhere, and the question without an answer, point to [CLS]
     assert 1 < held < len(data) / 2 - 1
+
+
+@pytest.mark.parametrize("max_length", [100, 256])
+def test_a_batch_has_one_of_few_lengths_and_the_loss_of_its_windows(max_length):
+    answerer = qa.QuestionAnswerer.from_pretrained(data_path("checkpoints", "spanbert-mini-squad"))
+    questions = squad.read(data_path("reader", "reader.json"))[:40]
+    settings = replace(qa.PRESETS["small"], max_length=max_length)
+    data = qa.QuestionAnsweringData(questions, answerer.wordpiece, settings)
+    lengths, longest = data.lengths(), set()
+    for row in range(0, len(data), 8):
+        rows = np.arange(row, min(row + 8, len(data)))
+        batch = data.batch(rows, np.random.default_rng(0))
+        n = batch["input_ids"].shape[1]
+        longest.add(n)
+        assert n % 8 == 0 or n == max_length
+        assert batch["attention_mask"].sum(1).tolist() == lengths[rows].tolist()
+        bare = {name: v[:, : lengths[rows].max()] if v.ndim > 1 else v for name, v in batch.items()}
+        with torch.no_grad():
+            losses = [answerer.model(one)["loss"].item() for one in (batch, bare)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert max_length == 256 or max_length in longest
 
 
 def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_without_one(

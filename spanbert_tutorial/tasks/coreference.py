@@ -316,14 +316,17 @@ class CoreferenceModel(nn.Module):
         for number, states in enumerate(hidden):
             real = batch["sentences"][number] != NO_TARGET
             words, sentences = batch["words"][number, real], batch["sentences"][number, real]
-            yield self.scored(self.dropout(states), words, sentences)
+            # in float32: on a CPU, bfloat16 compiles a kernel for each new number of spans
+            with torch.autocast(ids.device.type, enabled=False):
+                scored = self.scored(self.dropout(states), words, sentences)
+            yield scored
 
     def scored(self, hidden: Tensor, words: Tensor, sentences: Tensor) -> Scored:
         """The scores of one document. hidden [S,n,H], words [W,3], sentences [W]."""
         device = hidden.device
         spans = candidates(sentences, words[:, 0], self.max_words)
         vectors = self.span_vectors(hidden, words, spans)
-        mention_scores = self.mention_scorer(vectors)[:, 0].float()
+        mention_scores = self.mention_scorer(vectors)[:, 0]
         most = max(1, int(RATIO * len(words)))
         best = kept(spans.tolist(), mention_scores.tolist(), most)
         chosen = torch.tensor(best, device=device)

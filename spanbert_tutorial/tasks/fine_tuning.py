@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
@@ -23,7 +24,7 @@ from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.pretraining.batches import Batches
+from spanbert_tutorial.pretraining.batches import INPUTS, Batches
 from spanbert_tutorial.pretraining.train import TrainingConfig, TrainingState, train
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -106,7 +107,16 @@ class Data:
         return np.array([len(one.ids) for one in self.inputs])
 
     def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
-        return self.collate([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        """Inputs, of a length that is a multiple of 8: on a CPU, bfloat16 compiles kernels for each
+        new shape."""
+        pad_id = self.wordpiece.pad_id
+        batch = self.collate([self.inputs[row] for row in rows], pad_id)
+        n = batch["input_ids"].shape[-1]
+        more = min(-n % 8, self.max_length - n)
+        for name in batch.keys() & INPUTS:
+            value = pad_id if name == "input_ids" else 0
+            batch[name] = F.pad(batch[name], (0, more), value=value)
+        return batch
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Inputs and targets; nothing is drawn."""

@@ -157,8 +157,10 @@ class TaggingData(Data):
         super().__init__(words, targets, wordpiece, settings, tags=known)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        batch = self.padded(rows)
         tags = padded([self.targets[row] for row in rows], NO_TARGET)
-        return self.padded(rows) | {"tags": tags}
+        more = batch["input_ids"].shape[1] - tags.shape[1]
+        return batch | {"tags": F.pad(tags, (0, more), value=NO_TARGET)}
 
 
 class Tagger(Predictor):
