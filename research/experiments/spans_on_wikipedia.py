@@ -103,7 +103,7 @@ def open_wikipedia(folder: Path, corpus: Path, valid: Path, start: Path) -> Enco
 
 
 def left_out() -> set[str]:
-    """Titles."""
+    """The titles of SQuAD's development set."""
     return set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
 
 
