@@ -72,6 +72,11 @@ EXPERIMENTS = {
     "whole_words": Row(
         "what does a model lose that never sees a part of a word?", 400, ON_WIKIPEDIA
     ),
+    "whole_words_answers": Row(
+        "does a task miss what a model loses that never sees a part of a word?",
+        180,
+        ON_WIKIPEDIA | SQUAD,
+    ),
     "pointing": Row(
         "what is pre-training worth that points at words said again, with few questions?",
         700,

@@ -219,3 +219,12 @@ def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():
     assert fast.sum(1).max() <= 20 and not any(map(broken_words, blocks, fast))
     # budgets that cannot be spent
     assert abs((fast.sum(1) < 20).mean() - (slow.sum(1) < 20).mean()) < 0.03
+
+
+def test_a_subclass_selects_in_its_own_way():
+    class First(SpanMasking):
+        def select(self, word_starts, rng):
+            return np.arange(len(word_starts)) == 0
+
+    masked = First().select_batch(np.ones((2, 5), dtype=bool), [5, 3], np.random.default_rng(0))
+    assert masked.tolist() == [[True, *[False] * 4]] * 2

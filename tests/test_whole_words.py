@@ -1,6 +1,7 @@
 """The experiment on whole words: what is broken, what is asked, and that a stopped run goes on."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import nn
 from toys import corpus_of, save_start
 
 from research.experiments import whole_words as experiment
+from research.experiments import whole_words_answers
 from research.grid import rows_of
 from research.measurements import words_in_parts
 from research.measurements.words_in_parts import Word
@@ -18,6 +20,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
+from spanbert_tutorial.tasks import squad
 
 WORDPIECE = WordPiece.from_file(data_path("almanac", "vocab.txt"))
 IDS = np.array([30, 31, 32, 33, 34, 35])
@@ -32,7 +35,7 @@ def test_one_word_of_a_block_is_broken_and_the_named_part_stays_visible(visible,
     for _ in range(400):
         starts = rng.random(100) < 0.6
         starts[0] = True
-        selected = scheme.select(starts, rng)
+        selected = scheme.select_batch(starts[None], [100], rng)[0]  # as in training
         word = np.cumsum(starts) - 1
         parts = [selected[word == one] for one in range(word[-1] + 1)]
         mixed = [part for part in parts if part.any() and not part.all()]
@@ -129,3 +132,18 @@ def test_a_stopped_continuation_goes_on_where_it_was(given, arm, monkeypatch, tm
     assert experiment.one(arm, 0, SETTINGS, given) == whole  # kept
     facts = json.loads((given.models / name / experiment.FACTS).read_text())
     assert list(facts["points"]) == ["step 2", "step 4", "step 6", "step 8"]
+
+
+def test_answers_are_learned_from_the_kept_model(given, monkeypatch):
+    settings = dict(whole_words_answers.SETTINGS) | SETTINGS | {"sizes": [4], "min_steps": 2}
+    settings["fine_tuning"] = replace(settings["fine_tuning"], epochs=1.0, batch_size=2)
+    asked = squad.read(data_path("almanac", "questions-test.json.xz"))
+    questions = [one for one in asked if one.answers][:12]
+    rest = settings, given, Path("data"), questions[:8], questions[8:]
+    found, *rows = whole_words_answers.one("its beginning, 1.0", 0, *rest)
+    assert found == experiment.one("its beginning, 1.0", 0, settings, given)
+    assert [row["fine_tuning"] for row in rows] == ["0", "1", "2"]
+    assert all(0 <= row["questions, 4"]["f1"] <= 100 for row in rows)
+    assert [path.name for path in given.models.iterdir()] == ["its-beginning-1.0-0"]
+    monkeypatch.setattr(experiment, "train", None)  # nothing is trained again
+    assert whole_words_answers.one("its beginning, 1.0", 0, *rest) == [found, *rows]
