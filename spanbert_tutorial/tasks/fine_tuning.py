@@ -112,7 +112,7 @@ class Data:
         pad_id = self.wordpiece.pad_id
         batch = self.collate([self.inputs[row] for row in rows], pad_id)
         n = batch["input_ids"].shape[-1]
-        more = min(-n % 8, self.max_length - n)
+        more = min(-n % 8, max(0, self.max_length - n))
         for name in batch.keys() & INPUTS:
             value = pad_id if name == "input_ids" else 0
             batch[name] = F.pad(batch[name], (0, more), value=value)
