@@ -11,6 +11,7 @@ import transformers
 from parity import sizes
 from safetensors.torch import load_file
 from torch import Tensor
+from toys import same_weights
 from transformers import (
     AutoTokenizer,
     BertConfig,
@@ -33,6 +34,9 @@ from spanbert_tutorial.pretraining.checkpoints import (
 )
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.relatives.roberta import RobertaConfig, RobertaEncoder
+from spanbert_tutorial.spanbert.boundary_task import Boundary
+from spanbert_tutorial.spanbert.span_masking import SpanMasking
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 PIECES = [
@@ -289,3 +293,17 @@ def test_continuing_from_a_transformers_folder(tmp_path, wordpiece, kind, new):
         assert torch.allclose(
             model.masked_language_model(model.encoder(ids)), theirs(ids).logits, atol=1e-5
         )
+
+
+def test_a_head_without_names_in_checkpoints_is_kept(monkeypatch, tmp_path, wordpiece):
+    wide = type("Wide", (Boundary,), {"name": "wide", "loss_name": "wide"})()
+    monkeypatch.setitem(OBJECTIVES, "mine", Objective(SpanMasking(), "span", (Boundary(), wide)))
+    save_checkpoint(tmp_path / "model", model_of("mine"), wordpiece, "mine", {})
+    assert same_weights(load_checkpoint(tmp_path / "model")[0], model_of("mine"))
+
+
+def test_an_encoder_whose_computation_no_folder_keeps_is_told_of(tmp_path, wordpiece):
+    config = RobertaConfig.preset("tiny", vocab_size=len(wordpiece))
+    model = PretrainingModel(config, Objective.named("mlm"), RobertaEncoder(config))
+    with pytest.warns(UserWarning, match="computes other numbers than RobertaEncoder"):
+        save_checkpoint(tmp_path / "model", model, wordpiece, "mlm", {})

@@ -137,13 +137,11 @@ def test_a_stopped_continuation_goes_on_where_it_was(given, arm, monkeypatch, tm
 def test_answers_are_learned_from_the_kept_model(given, monkeypatch):
     settings = dict(whole_words_answers.SETTINGS) | SETTINGS | {"sizes": [4], "min_steps": 2}
     settings["fine_tuning"] = replace(settings["fine_tuning"], epochs=1.0, batch_size=2)
-    asked = squad.read(data_path("almanac", "questions-test.json.xz"))
-    questions = [one for one in asked if one.answers][:12]
-    rest = settings, given, Path("data"), questions[:8], questions[8:]
+    asked = [q for q in squad.read(data_path("almanac", "questions-test.json.xz")) if q.answers]
+    rest = settings, given, Path("data"), asked[:8], asked[8:12]
     found, *rows = whole_words_answers.one("its beginning, 1.0", 0, *rest)
     assert found == experiment.one("its beginning, 1.0", 0, settings, given)
     assert [row["fine_tuning"] for row in rows] == ["0", "1", "2"]
     assert all(0 <= row["questions, 4"]["f1"] <= 100 for row in rows)
-    assert [path.name for path in given.models.iterdir()] == ["its-beginning-1.0-0"]
     monkeypatch.setattr(experiment, "train", None)  # nothing is trained again
     assert whole_words_answers.one("its beginning, 1.0", 0, *rest) == [found, *rows]

@@ -8,6 +8,7 @@ second tasks, such as `boundary.*`), `tokenizer.json`, `tokenizer_config.json`, 
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -20,6 +21,7 @@ from tokenizers.normalizers import BertNormalizer
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
+from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
@@ -38,8 +40,11 @@ TIED = "embedding_weight"
 
 
 def head_names(model: PretrainingModel) -> dict[str, str]:
-    """The weights of its heads: name here → name in a checkpoint."""
-    pairs = [*MASKED_LANGUAGE_MODEL, *(pair for task in model.tasks for pair in task.weight_names)]
+    """The weights of its heads: name here → name in a checkpoint. What a task's `weight_names` do not
+    name is kept all the same, under `heads.`"""
+    pairs = [(f"{task.name}.", f"heads.{task.name}.") for task in model.tasks]
+    pairs += MASKED_LANGUAGE_MODEL
+    pairs += (pair for task in model.tasks for pair in task.weight_names)
     own = [name for name in model.state_dict() if not name.endswith(TIED)]
     return {
         name: there + name.removeprefix(here)
@@ -90,8 +95,18 @@ def save_checkpoint(
     heads = {task.name for task in model.tasks}
     told = f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}"
     require(named == heads, f"{told}: name their objective, not {objective}.")
+    warn_of_changes(model.encoder)
     config, facts, state = model.encoder.config, {"objective": objective}, model_state(model)
     write_folder(folder, config, "BertForMaskedLM", facts, state, wordpiece, texts, half)
+
+
+def warn_of_changes(encoder: Any) -> None:
+    """Warns of an encoder with the weights of `BertEncoder` and another computation, which no folder
+    keeps."""
+    kind = type(encoder)
+    if kind.forward is not BertEncoder.forward or type(encoder.embeddings) is not Embeddings:
+        told = f"the folder opens as a BertEncoder, which computes other numbers than {kind.__name__}"
+        warnings.warn(f"{told}: give its weights to a {kind.__name__}.", stacklevel=3)
 
 
 def write_folder(

@@ -27,6 +27,7 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
     read_facts,
     read_vocabulary,
+    warn_of_changes,
     write_folder,
 )
 from spanbert_tutorial.tasks.fine_tuning import (
@@ -299,6 +300,7 @@ class QuestionAnswerer:
         `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
         encoder = self.model.encoder
+        warn_of_changes(encoder)
         state = to_huggingface_names(encoder.state_dict(), prefix="bert.")
         state |= self.model.boundaries.state_dict(prefix=HEAD)
         facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}

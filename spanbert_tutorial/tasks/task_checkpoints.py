@@ -22,6 +22,7 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
     read_facts,
     read_vocabulary,
+    warn_of_changes,
     write_folder,
 )
 from spanbert_tutorial.tasks.fine_tuning import (
@@ -103,6 +104,7 @@ class Predictor:
         weights. texts: further files by name, such as README.md. Raises InputError if it exists,
         NoRoom if it cannot be written."""
         encoder, facts = self.model.encoder, {"task": self.task, **self.facts}
+        warn_of_changes(encoder)
         weights = self.model.state_dict().items()
         state = {f"{HEAD}{name}": w for name, w in weights if not name.startswith("encoder.")}
         state |= to_huggingface_names(encoder.state_dict(), prefix="bert.")
