@@ -67,8 +67,8 @@ def probes(
             if shuffle is not None:
                 generator = torch.Generator().manual_seed(shuffle)
                 labels = labels[torch.randperm(len(labels), generator=generator)]
-            pairs = known[place], labels, asked[place], test.labels[question]
-            results[place][question] = probe(*pairs)
+            fitted, scored = (known[place], labels), (asked[place], test.labels[question])
+            results[place][question] = probe(*fitted, *scored)
     return results
 
 

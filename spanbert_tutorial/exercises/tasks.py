@@ -4,6 +4,7 @@
 `book/tasks/old_notes`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from spanbert_tutorial.bert.wordpiece import SPECIALS
 from spanbert_tutorial.exercises.diagnosis import Check, plain
 from spanbert_tutorial.relatives.splinter import disjoint, runs_of
 from spanbert_tutorial.tasks import coreference_scores
+from spanbert_tutorial.tasks.classification import metrics
 from spanbert_tutorial.tasks.squad import exact_match, f1, normalize
 from spanbert_tutorial.tasks.windows import Window, central_windows, decode, window_ranges
 
@@ -61,27 +63,21 @@ LABELS = [
 ]
 
 
-def matthews(gold: list[str], said: list[str]) -> float:
-    """Pearson's correlation of 0s and 1s; 0 where one of them is constant."""
-    pair = np.array([gold, said], dtype=float)
-    return float(np.corrcoef(pair)[0, 1]) if np.ptp(pair, axis=1).all() else 0.0
-
-
-def f1_of_ones(gold: list[str], said: list[str]) -> float:
-    both = sum(pair == ("1", "1") for pair in zip(gold, said, strict=True))
-    return 2 * both / (gold.count("1") + said.count("1"))
+def measure(name: str) -> Callable:
+    """One of GLUE's, imported when it is asked for."""
+    return lambda gold, said: metrics()[name](gold, said)
 
 
 #: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of "0" and "1".
 check_matthews = Check(
     [(list(gold), list(said)) for gold, said in LABELS],
-    matthews,
+    measure("matthews"),
     {
         "this is the accuracy. Always predicting the more frequent label already scores high on "
-        "it.": lambda gold, said: float(np.mean(np.array(gold) == said)),
-        "you compute F1. It ignores the 0s that were right.": f1_of_ones,
+        "it.": measure("accuracy"),
+        "you compute F1. It ignores the 0s that were right.": measure("f1"),
         "you drop the sign. A program that is always wrong gets -1, not 1.": lambda *case: abs(
-            matthews(*case)
+            measure("matthews")(*case)
         ),
     },
     "both types of mistakes count, and a constant prediction gets 0.",

@@ -107,8 +107,8 @@ class Data:
         return np.array([len(one.ids) for one in self.inputs])
 
     def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
-        """Inputs, of a length that is a multiple of 8: on a CPU, bfloat16 compiles kernels for each
-        new shape."""
+        """Inputs, padded to a multiple of 8 but not beyond `max_length`: on a CPU, bfloat16 compiles
+        kernels for each new shape."""
         pad_id = self.wordpiece.pad_id
         batch = self.collate([self.inputs[row] for row in rows], pad_id)
         n = batch["input_ids"].shape[-1]

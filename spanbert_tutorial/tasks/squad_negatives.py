@@ -164,6 +164,7 @@ def picked(
 def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np.ndarray) -> float:
     """How often a question without an answer has higher null odds than one with an answer; ties
     count half."""
-    answerable = np.sort(with_answer)
-    below, up_to = (np.searchsorted(answerable, without, side) for side in ("left", "right"))
-    return float((below + up_to).mean() / 2 / len(answerable))
+    from sklearn.metrics import roc_auc_score  # here, because it takes seconds to import
+
+    unanswerable = [0] * len(with_answer) + [1] * len(without)
+    return float(roc_auc_score(unanswerable, [*with_answer, *without]))
