@@ -243,11 +243,11 @@ def test_folded_code_is_one_quiet_line_that_opens(page):
 
 
 def test_on_paper_solutions_are_open_and_the_rest_is_quiet(browser):
-    page = visit(browser, "book/bert/masking.html")
+    page = visit(browser, "book/tasks/real_questions.html")
     page.emulate_media(media="print")
-    assert page.locator("details.fold-hide-input pre").first.is_visible()
-    for kind in ("plumbing", "colab-setup"):
-        assert not page.locator(f"details.fold-{kind} summary").first.is_visible(), kind
+    assert page.locator("details.fold-hide-input > .cell_input pre").first.is_visible()
+    assert page.locator("details.fold-hide-input > .cell_output").first.is_visible()
+    assert not page.locator(":is(.fold-plumbing, .fold-colab-setup) > summary:visible").count()
     page.context.close()
 
 

@@ -91,8 +91,8 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
 
 
 def fold_cell(cell: nodes.container, kind: str) -> None:
-    """Put a cell's code under its line, plumbing's below the output. The title is the line, so it
-    is not repeated."""
+    """Put a cell's code under its line, plumbing's below the output, and with a solution its output,
+    which would give it away. The title is the line, so it is not repeated."""
     code, *outputs = cell.children
     (block,) = code.findall(nodes.literal_block)
     source = block.astext()
@@ -101,9 +101,10 @@ def fold_cell(cell: nodes.container, kind: str) -> None:
     label = "Setup" if kind == "colab-setup" else title_of(source) or "Code"
     row = nodes.container(classes=["folds"])
     summary = f"<summary>{escape(label)}</summary>"
-    row += [raw(f'<details class="fold fold-{kind}">\n{summary}\n'), code, raw("</details>\n")]
+    hidden, shown = ([code, *outputs], []) if kind == "hide-input" else ([code], outputs)
+    row += [raw(f'<details class="fold fold-{kind}">\n{summary}\n'), *hidden, raw("</details>\n")]
     cell.children = []
-    cell += [*outputs, row] if kind == "plumbing" else [row, *outputs]
+    cell += [*shown, row] if kind == "plumbing" else [row, *shown]
     cell.attributes.pop("hide_mode", None)
 
 

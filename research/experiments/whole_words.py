@@ -199,9 +199,8 @@ def place(path: tuple) -> tuple | None:
 
 def one(arm: str, seed: int, settings: Mapping, given: Given) -> dict:
     """A continuation: its figures at the end, and on the way by "step N". The model is kept in a
-    folder of `models`, and
-    while it is being trained its state in another one there, from which a stopped command goes
-    on."""
+    folder of `models`, and while it is being trained its state in another one there, from which a
+    stopped command goes on."""
     run = run_of(arm, seed, settings)
     some = words_in_parts.some_of_each(given.words, settings["asked_on_the_way"])
     every = run.steps // settings["points"]
