@@ -135,7 +135,8 @@ def test_a_stopped_continuation_goes_on_where_it_was(given, arm, monkeypatch, tm
 
 
 def test_answers_are_learned_from_the_kept_model(given, monkeypatch):
-    settings = dict(whole_words_answers.SETTINGS) | SETTINGS | {"sizes": [4], "min_steps": 2}
+    settings = whole_words_answers.SETTINGS | SETTINGS | {"min_steps": 2}
+    settings["sizes"] = {"its beginning, 1.0": [4]}
     settings["fine_tuning"] = replace(settings["fine_tuning"], epochs=1.0, batch_size=2)
     asked = [q for q in squad.read(data_path("almanac", "questions-test.json.xz")) if q.answers]
     rest = settings, given, Path("data"), asked[:8], asked[8:12]

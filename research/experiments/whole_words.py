@@ -171,8 +171,7 @@ class Given(NamedTuple):
 def prepare(
     folder: Path, settings: Mapping, corpus: Path, valid: Path, start: Path, models: Path
 ) -> tuple[dict, tuple]:
-    """Text to train on without the titles of SQuAD's development set, another file to measure on,
-    and the words that are asked for."""
+    """Text to train on without SQuAD's titles, a file to measure on, and the words asked for."""
     text = open_wikipedia(folder, corpus, valid, start)
     words = words_in_parts.drawn(documents(valid), text.wordpiece, settings["asked"])
     asked = {kind: sum(word.kind == kind for word in words) for kind in words_in_parts.KINDS}
@@ -246,8 +245,7 @@ def continued(
 
 
 class Looks(Hook):
-    """Takes figures every so many steps. They are kept in a file beside the snapshots, so that a
-    stopped run has them again."""
+    """Takes figures every so many steps, kept in a file: a stopped run has them again."""
 
     def __init__(self, file: Path, every: int, look: Callable[[PretrainingModel, int], dict]):
         self.file = file

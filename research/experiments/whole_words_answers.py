@@ -3,10 +3,10 @@
 
 Conditions of `whole_words`, the farthest apart: no word is broken, or one in every block, its
 beginning or its end in view. Its models (`--models`; those that are not there are trained first) are
-measured as there; then they learn from questions of SQuAD 1.1, three samples, the same for all, by
+measured as there. Then they learn from questions of SQuAD 1.1, three samples, the same for all, by
 the recipe of `few_questions_here`, and are scored on 1,000 others. 4,096 questions were planned, with
-what each outcome would mean (`whole_words.CLAIMS`); all 11,877 were added when the first scores were
-below those of a program that reads no question.
+what each outcome would mean (`whole_words.CLAIMS`); all 11,877 were added for the first two, because
+the first scores were below those of a program that reads no question.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,11 @@ from research.experiments.few_questions_here import figures, files, plan_of
 from research.grid import rounded
 from spanbert_tutorial.tasks import few_questions
 
-ARMS = ("none", "its beginning, 1.0", "its end, 1.0")
+# condition → from how many questions it learns
+SIZES = {"none": [4_096, 11_877], "its beginning, 1.0": [4_096, 11_877], "its end, 1.0": [4_096]}
+ARMS = tuple(SIZES)
 SEEDS = 3
-LEARNED = {"sizes": [4_096, 11_877], "samples": 3}
-SETTINGS = whole_words.SETTINGS | few_questions_here.SETTINGS | LEARNED
+SETTINGS = whole_words.SETTINGS | few_questions_here.SETTINGS | {"sizes": SIZES, "samples": 3}
 
 
 def prepare(folder: Path, settings: Mapping, data: Path, **inputs: Path) -> tuple[dict, tuple]:
@@ -33,10 +34,11 @@ def prepare(folder: Path, settings: Mapping, data: Path, **inputs: Path) -> tupl
 def one(
     arm: str, seed: int, settings: Mapping, given: whole_words.Given, data: Path, *questions: list
 ) -> list[dict]:
-    """The figures of a continuation, and the scores of each of its fine-tunings."""
+    """The figures of a continuation, and the scores of its fine-tunings."""
     found = whole_words.one(arm, seed, settings, given)
     model = given.models / whole_words.name_of(arm, seed)
-    plan = plan_of(model, range(settings["samples"]), settings, *files(data))
+    own = {**settings, "sizes": settings["sizes"][arm]}
+    plan = plan_of(model, range(settings["samples"]), own, *files(data))
     points = few_questions.learning_curve(plan, *questions)
     scores = [rounded({"fine_tuning": str(point.seed), **figures(point)}) for point in points]
     return [found, *scores]
