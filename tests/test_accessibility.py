@@ -5,9 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # axe-core itself, which needs no network
-from test_browser import NAMES, WIDE
-
-from pages import PAGES
+from test_browser import NAMES, WIDE, new_tab, turn_to
 
 pytestmark = pytest.mark.browser
 
@@ -53,9 +51,9 @@ async (seen) => {
 @pytest.fixture(scope="module")
 def page(browser) -> Iterator:
     """One tab for all pages."""
-    opened = browser.new_context(viewport=WIDE, offline=True)
-    yield opened.new_page()
-    opened.close()
+    opened = new_tab(browser)
+    yield opened
+    opened.context.close()
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +66,7 @@ def seen() -> dict[str, list[str]]:
 def test_axe_finds_nothing(address, page, seen):
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(TELEPHONE)  # the theme makes tab stops of what scrolls as it opens
-    page.goto(f"{PAGES.as_uri()}/{address}")
-    page.wait_for_load_state("load")
+    turn_to(page, address)
     page.evaluate(PLAIN)
     page.evaluate(AXE_SCRIPT)
     for viewport in (TELEPHONE, WIDE) if address in ON_A_WIDE_SCREEN else (TELEPHONE,):

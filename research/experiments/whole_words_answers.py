@@ -1,12 +1,11 @@
 """Does a task miss what a model loses that never sees a part of a word? Chapter:
 `book/evidence/spans_and_boundaries`.
 
-Conditions of `whole_words`, the farthest apart: no word is broken, or one in every block, its
-beginning or its end in view. Its models (`--models`; those that are not there are trained first) are
-measured as there. Then they learn from questions of SQuAD 1.1, three samples, the same for all, by
-the recipe of `few_questions_here`, and are scored on 1,000 others. 4,096 questions were planned, with
-what each outcome would mean (`whole_words.CLAIMS`); all 11,877 were added for the first two, because
-the first scores were below those of a program that reads no question.
+The models of `whole_words` (`--models`; those that are not there are trained first) are measured as
+there. Then they learn from questions of SQuAD 1.1, three samples, the same for all, by the recipe of
+`few_questions_here`, and are scored on 1,000 others. 4,096 questions were planned, with what each
+outcome would mean (`whole_words.CLAIMS`); all 11,877 were added for three conditions, because the
+first scores were below those of a program that reads no question.
 """
 
 from collections.abc import Mapping
@@ -17,8 +16,9 @@ from research.experiments.few_questions_here import figures, files, plan_of
 from research.grid import rounded
 from spanbert_tutorial.tasks import few_questions
 
+ALSO_ALL = ("none", "its beginning, 1.0", whole_words.TOKENS)
 # condition → from how many questions it learns
-SIZES = {"none": [4_096, 11_877], "its beginning, 1.0": [4_096, 11_877], "its end, 1.0": [4_096]}
+SIZES = {arm: [4_096, 11_877] if arm in ALSO_ALL else [4_096] for arm in whole_words.ARMS}
 ARMS = tuple(SIZES)
 SEEDS = 3
 SETTINGS = whole_words.SETTINGS | few_questions_here.SETTINGS | {"sizes": SIZES, "samples": 3}
