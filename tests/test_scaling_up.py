@@ -1,4 +1,4 @@
-"""The page on speed, memory and many cards: the program knows every command that it shows. That two
+"""The page on speed, memory and many GPUs: the program knows every command that it shows. That two
 processes start is tested in `test_processes`."""
 
 import re
