@@ -57,7 +57,7 @@ class PretrainedEncoder(nn.Module):
         with torch.device("meta"):  # no memory, no random numbers: the weights take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
-        ours, others = from_huggingface_names(cls.completed(state), layout)
+        ours, others = from_huggingface_names(state, layout)
         parts = {part_of(there) for _, there in layout.pairs}
         # a further weight inside the encoder, such as an adapter, would change the numbers
         ours |= {name: w for name, w in others.items() if part_of(name, layout) in parts}
@@ -69,11 +69,6 @@ class PretrainedEncoder(nn.Module):
         names = ("token_type_ids", "attention_mask")
         return self(batch["input_ids"], **{name: batch.get(name) for name in names})
 
-    @staticmethod
-    def completed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """For relatives: with the weights that files leave out because they are tied."""
-        return state
-
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in
         `.eval()` mode."""
@@ -81,7 +76,8 @@ class PretrainedEncoder(nn.Module):
 
         settings = self.config.to_dict()
         config = AutoConfig.for_model(self.config.layout.kind, **settings)
-        model = AutoModel.from_config(config, add_pooling_layer=False)
+        model = AutoModel.from_config(config)
+        model.pooler = None  # not every kind has the option to leave it out
         # of its device and float type
         model = model.to(self.embeddings.word_embeddings.weight)
         model.load_state_dict(to_huggingface_names(self.state_dict(), layout=self.config.layout))

@@ -1,1 +1,1 @@
-"""The engine: training loop, snapshots, metrics, files and processes. It knows nothing of BERT."""
+"""Around the training loop: snapshots, metrics, files and processes. It knows nothing of BERT."""

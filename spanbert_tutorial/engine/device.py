@@ -15,6 +15,14 @@ from spanbert_tutorial.errors import InputError
 SMALLEST_SCALE = 2.0**-30
 
 
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """While this is open, torch draws from `seed`; afterwards it goes on where it was."""
+    with torch.random.fork_rng(range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
+
+
 def new_accelerator() -> Accelerator:
     processes()  # before the accelerator, which would choose the device by itself
     keep_freed_memory()

@@ -2,6 +2,7 @@
 together. Chapter: `book/workshop/engine`."""
 
 import ctypes
+import os
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -13,11 +14,13 @@ from spanbert_tutorial.errors import InputError
 
 
 def processes() -> PartialState:
-    """This process among those of the run; without an accelerator they all run on the CPU."""
+    """This process among those of the run; without an accelerator they all run on the CPU, and on
+    a Mac, too, where there are several."""
     if PartialState._shared_state:  # the first call decides
         return PartialState()
     # the first process may read a large corpus for hours before the others see it
-    cpu = not torch.accelerator.is_available()
+    several = int(os.environ.get("WORLD_SIZE", 1)) > 1
+    cpu = not torch.accelerator.is_available() or (several and torch.backends.mps.is_available())
     return PartialState(cpu=cpu, timeout=timedelta(days=7))
 
 

@@ -113,7 +113,7 @@ class Snapshots(Hook):
                 part.load_state_dict(content[name])
             states = content["random"][processes().process_index]
             torch.set_rng_state(states["processor"])
-            if torch.cuda.is_available():
+            if torch.cuda.is_available() and "card" in states:  # else it began on a CPU
                 torch.cuda.set_rng_state(states["card"])
         earlier, now = content["machine"], machine()
         if earlier != now and processes().is_main_process:

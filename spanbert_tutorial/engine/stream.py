@@ -5,9 +5,9 @@ A source of batches draws them one after the other from one random generator, so
 draws for it: more of them would draw other batches for the same seed than a CPU does.
 """
 
-import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -36,27 +36,26 @@ class Source(IterableDataset):
             yield error, None
 
 
-class Stream:
+class Stream(Iterator[dict[str, Tensor]]):
     """The same batches in the same order as `batches`, which have `state_dict` and
     `load_state_dict`. `state_dict` here is of the batches that were taken, however many are drawn
     already, with the tokens and seconds of the run so far.
 
     ahead: whether a worker process draws them; by default for a graphics card. On a CPU it would
-    only take time from the training, and without `fork` (Windows) it would need a copy of the text.
+    only take time from the training, and where a process is not forked, as on Windows and a Mac, it
+    would need a copy of the text.
     """
 
     def __init__(self, batches: Any, ahead: bool | None = None):
         self.batches = batches
-        can = "fork" in multiprocessing.get_all_start_methods()
-        self.ahead = can and processes().device.type != "cpu" if ahead is None else ahead
+        self.ahead = (
+            sys.platform == "linux" and processes().device.type != "cpu" if ahead is None else ahead
+        )
         self.drawn: Iterator[Any] | None = None
         self.state: Any = batches.state_dict()
         self.before: tuple[Any, float] = (0, 0.0)  # tokens, seconds of earlier parts of the run
         self.tokens: Tensor = torch.tensor(0)  # in this process, since then
         self.began = time.monotonic()
-
-    def __iter__(self) -> "Stream":
-        return self
 
     def __next__(self) -> dict[str, Tensor]:
         if self.drawn is None:
@@ -101,6 +100,7 @@ def by_worker(source: Source) -> DataLoader:
         source,
         batch_size=None,  # they are batches already
         num_workers=1,
+        multiprocessing_context="fork",
         prefetch_factor=DEPTH,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=leave_signals,

@@ -173,7 +173,7 @@ def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
     }
 
 
-class Batches:
+class Batches(Iterator[dict[str, Tensor]]):
     """Batches without end, epoch after epoch, that know their place: `state_dict` says it,
     `load_state_dict` goes there and draws the same batches from there on.
 
@@ -200,9 +200,6 @@ class Batches:
         else:
             self.order = in_parts(order, data.batch_size)
         self.at = 0
-
-    def __iter__(self) -> "Batches":
-        return self
 
     def __next__(self) -> dict[str, Tensor]:
         if self.at >= len(self.order):
@@ -247,7 +244,7 @@ def grouped_by_length(
     return batches
 
 
-class Interleaved:
+class Interleaved(Iterator[dict[str, Tensor]]):
     """Batches of several objectives in turn, without end: the next is of the one that is furthest
     behind its weight (the first of equal ones). It knows its place, as `Batches` does; each part
     has draws of its own."""
@@ -263,9 +260,6 @@ class Interleaved:
         self.weights = weights
         self.taken = dict.fromkeys(parts, 0)
         self.last = ""
-
-    def __iter__(self) -> "Interleaved":
-        return self
 
     def __next__(self) -> dict[str, Tensor]:
         self.last = min(self.parts, key=lambda name: (self.taken[name] + 1) / self.weights[name])

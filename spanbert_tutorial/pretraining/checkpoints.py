@@ -24,6 +24,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropo
 from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.device import seeded
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.errors import InputError, require, shown
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -153,6 +154,7 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     Raises InputError for a folder that `save_checkpoint` did not write, naming weights that are
     missing, surplus or of another shape than the config asks for.
     """
+    folder = checkpoint_folder(folder)
     objective = read_facts(folder).get("objective")
     told = f"{folder} has no heads of this project"
     require(objective, f"{told}: open it with BertEncoder.from_huggingface instead.")
@@ -190,8 +192,7 @@ def continue_from(
     Raises InputError for an encoder whose weights do not fit, naming them.
     """
     encoder, others, *_ = BertEncoder.read(source)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)  # for the heads that start anew
+    with seeded(seed):  # for the heads that start anew
         model = PretrainingModel(encoder.config, objective_or_mixture(objective))
     model.encoder.load_state_dict(encoder.state_dict())
     own, names = model.state_dict(), head_names(model)

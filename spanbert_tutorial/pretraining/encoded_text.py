@@ -11,7 +11,7 @@ import numpy as np
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.text.corpora import documents, read_almanac
 from spanbert_tutorial.text.encoding import EncodedCorpus, encode_corpus
@@ -53,9 +53,12 @@ def parts(
         for entry in read_almanac("validation" if held_out else "train"):
             yield split_sentences(entry["text"])
     else:
-        for number, document in enumerate(documents(source, leave_out)):
-            if (number % every == every - 1) == held_out:
+        number = 0
+        for number, document in enumerate(documents(source, leave_out), 1):
+            if (number % every == 0) == held_out:
                 yield document
+        told = f"{source} has only {number} documents, and one in {every} is kept for measuring"
+        require(number >= every, f"{told}: give at least {every}.")
 
 
 def open_text(
@@ -70,8 +73,8 @@ def open_text(
 
     vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the
     almanac's own, or for a path a new one of `vocab_size`. leave_out: titles of documents that are
-    neither trained nor measured on (for `.jsonl` files). every: of the documents of a path, one in
-    so many is held out. Raises InputError; OSError when it cannot be written.
+    neither trained nor measured on (of `.jsonl` files and sets of the hub). every: of the documents
+    of a path, one in so many is held out. Raises InputError; OSError when it cannot be written.
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
@@ -80,13 +83,9 @@ def open_text(
     else:
         sentences = chain.from_iterable(parts(source, False, leave_out, every))
         wordpiece = WordPiece.train(islice(sentences, VOCABULARY_SENTENCES), vocab_size)
-    try:
-        for held_out, name in enumerate(PARTS):
-            some = parts(source, bool(held_out), leave_out, every)
-            encode_corpus(some, wordpiece.encode_many, len(wordpiece), Path(folder, name))
-    except InputError as error:
-        hint = f" A corpus needs at least {every} documents: one in {every} is kept for measuring."
-        raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
+    for held_out, name in enumerate(PARTS):
+        some = parts(source, bool(held_out), leave_out, every)
+        encode_corpus(some, wordpiece.encode_many, len(wordpiece), Path(folder, name))
     wordpiece.save(folder)  # last: the sign that the text is whole
     return reopen_text(folder)
 

@@ -32,16 +32,11 @@ class EveryEighth(MaskingScheme):
     """Chooses one token in eight, from a random first one: no two chosen tokens are near, so what
     stands beside one of them can be changed without touching another."""
 
-    def select_batch(
-        self,
-        word_starts: np.ndarray,
-        lengths: np.ndarray,
-        rng: np.random.Generator,
+    def select(
+        self, word_starts: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """bool [B, n]; `word_starts` counts only for its shape."""
-        places = np.arange(word_starts.shape[1])
-        first = rng.integers(8, size=(len(lengths), 1))
-        return (places % 8 == first) & (places < lengths[:, None])
+        """bool [n]; `word_starts` counts only for its length."""
+        return np.arange(len(word_starts)) % 8 == rng.integers(8)
 
 
 def visible(batch: Batch, wordpiece: WordPiece) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spanbert_tutorial.engine.device import steps_between_readings
-from spanbert_tutorial.errors import is_number, is_whole, require, shown
+from spanbert_tutorial.errors import is_number, require, shown
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 from spanbert_tutorial.pretraining.train import TrainingConfig
 
@@ -45,7 +45,7 @@ class Run:
         for name in ("steps", "max_length", "batch_size", "accumulate", "seed"):
             value, least = getattr(self, name), int(name != "seed")
             told = f"{name} is {shown(value)}: give a whole number of at least {least}."
-            require(is_whole(value) and value >= least, told)
+            require(hasattr(value, "__index__") and value >= least, told)
         told = f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1."
         require(is_number(self.warmup) and 0 <= self.warmup <= 1, told)
 

@@ -9,11 +9,11 @@ from functools import partial
 from itertools import count, islice
 
 import numpy as np
-import torch
 
 from spanbert_tutorial.bert.encoder import EncoderConfig, set_dropout
+from spanbert_tutorial.engine.device import seeded
 from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.processes import any_process
+from spanbert_tutorial.engine.processes import any_process, processes
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.errors import require
@@ -36,8 +36,7 @@ def new_model(run: Run, text: EncodedText) -> PretrainingModel:
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     most = config.max_position_embeddings
     require(run.max_length <= most, f"a length of {run.max_length} is over {most}: give less.")
-    with torch.random.fork_rng():
-        torch.manual_seed(run.seed)
+    with seeded(run.seed):
         model = PretrainingModel(config, objective_or_mixture(run.objective))
     if run.sinusoidal_positions:
         start_positions_from_sinusoids(model.encoder)
@@ -89,10 +88,11 @@ def pretrain(
     compiling: bool = False,
 ) -> tuple[PretrainingModel, History]:
     """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same
-    text gives the same batches. compiling: whether to compile the step (`fixed_shapes`)."""
+    text gives the same batches, and drops the same units. compiling: whether to compile the step (`fixed_shapes`)."""
     model = model or new_model(run, text)
     watch = partial(held_out_losses, model, held_out_data(run, text))
     with (
+        seeded(run.seed + processes().process_index),
         prepared(run, text, model, compiling) as batches,
         long_run(batches, snapshots, text.unigram_entropy, watch) as (stream, hooks),
     ):
@@ -105,7 +105,7 @@ def prepared(
 ) -> Iterator[Batches | Interleaved]:
     """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
-    batches = batches_of(run, text)
+    batches = batches_of(replace(run, by_length=run.by_length and not compiling), text)
     with compiled(model, run) if compiling else nullcontext():
         yield with_fixed_shapes(batches) if compiling else batches
 
@@ -114,8 +114,8 @@ def rehearse(
     run: Run, text: EncodedText, model: PretrainingModel, compiling: bool = False
 ) -> tuple[int, float, float]:
     """Trains as the run would, with its batches drawn on the way, for 1, 2, 4, … steps until these
-    take `REHEARSAL` seconds. Returns the number of parameters, and seconds and tokens a step (of
-    all processes).
+    take `REHEARSAL` seconds; `model` keeps what it learns. Returns the number of parameters, and
+    seconds and tokens a step (of all processes).
 
     A step of several batches counts as so many steps of one: its time is an upper limit, by little.
     """

@@ -7,7 +7,6 @@ and §3. Shapes: B batch, n sequence, H hidden, E embeddings, V vocabulary, t ma
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
@@ -163,23 +162,23 @@ class ElectraGenerator(ElectraEncoder):
         initialize(head, config.initializer_range, generator)
         self.masked_language_model = head
 
-    @staticmethod
-    def completed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Tied: a file has the table only once."""
-        table = "electra.embeddings.word_embeddings.weight"
-        if table in state:
-            state["generator_lm_head.weight"] = state[table]
-        return state
-
-    @classmethod
-    def from_huggingface(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> Self:
-        """As `BertEncoder.from_huggingface`, with tied weights."""
-        generator = super().from_huggingface(model_or_path)
-        # loading made two tables of one
-        generator.share_embeddings(generator.embeddings)
-        return generator
+    def load_state_dict(
+        self,
+        state_dict: Mapping[str, Any],
+        strict: bool = True,
+        assign: bool = False,
+    ) -> Any:
+        """Tied: a file has the table only once, and loading may make two tables of one."""
+        if (
+            table := state_dict.get("embeddings.word_embeddings.weight")
+        ) is not None:
+            state_dict = {
+                **state_dict,
+                f"{MLM}.embedding_weight": table,
+            }
+        found = super().load_state_dict(state_dict, strict, assign)
+        self.share_embeddings(self.embeddings)
+        return found
 
     def share_embeddings(self, embeddings: Embeddings) -> None:
         """From now on the tables, their LayerNorm and the head's decoder are those of `embeddings`

@@ -8,6 +8,7 @@ are split here).
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -93,14 +94,10 @@ def cut_sentence(
 ) -> list[tuple[int, int]]:
     """Ranges of at most `max_tokens` that cover the sentence and begin at word starts wherever a
     word fits."""
-    starts = np.flatnonzero(word_starts[ids])
-    cuts = []
-    begin = 0
-    while len(ids) - begin > max_tokens:
-        fitting = starts[
-            (starts > begin) & (starts <= begin + max_tokens)
-        ]
-        end = int(fitting[-1]) if len(fitting) else begin + max_tokens
-        cuts.append((begin, end))
-        begin = end
-    return [*cuts, (begin, len(ids))]
+    starts = np.append(0, np.flatnonzero(word_starts[ids]))
+    bounds = [0]
+    while len(ids) - bounds[-1] > max_tokens:
+        most = bounds[-1] + max_tokens
+        last = int(starts[np.searchsorted(starts, most, "right") - 1])
+        bounds.append(last if last > bounds[-1] else most)
+    return [*pairwise([*bounds, len(ids)])]

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize, set_dropout
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.device import steps_between_readings
+from spanbert_tutorial.engine.device import seeded, steps_between_readings
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import processes
@@ -176,8 +176,7 @@ def fit(
     with dropout each drops other units. Returns the model and the history of its losses."""
     rng = np.random.default_rng(settings.seed)
     recipe = settings.recipe(int(sum(data.lengths())))
-    with torch.random.fork_rng():
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         model = make_model()  # the same in all processes
         set_dropout(model, settings.dropout)
         learner = one_of_several(model, settings.seed)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, check_text, reading, require
+from spanbert_tutorial.errors import InputError, check_text, reading, require, shown
 from spanbert_tutorial.text.lines import (
     files_in,
     kind_of_file,
@@ -151,6 +151,8 @@ def hub_texts(
 
 def read_almanac(split: str | None = None) -> Iterator[dict]:
     """The shipped documents of the almanac, all or those of one split (train, validation, test)."""
+    told = f"split is {shown(split)}: give train, validation or test, or None for all."
+    require(split in (None, "train", "validation", "test"), told)
     with lzma.open(data_path("almanac", "documents.jsonl.xz"), "rt", encoding="ascii") as lines:
         for document in map(json.loads, lines):
             if split is None or document["split"] == split:
