@@ -38,7 +38,7 @@ from spanbert_tutorial.tasks.fine_tuning import (
     fit,
     stacked,
 )
-from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.squad import Question, read  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import read_parts
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
