@@ -145,7 +145,7 @@ def test_a_token_made_twice_has_the_number_of_its_first_merge():
 def test_predictions_mark_right_guesses():
     strip = TokenStrip(["a", "b"], ["masked", ""])
     made = Predictions(strip, ["a"], [[("b", 0.5), ("a", 0.25)]], [[("c", 1)]])
-    assert repr(made) == f"{strip.text}\np1 a: MLM b 0.50, a 0.25 ✓; SBO c 1.00"
+    assert repr(made) == f"{strip!r}\np1 a: MLM b 0.50, a 0.25 ✓; SBO c 1.00"
     assert "b 0.50\na 0.25 ✓" in Page(made._repr_html_()).text
 
 

@@ -1,6 +1,8 @@
 """The question answering panel and form: the decision, text twin, escaping, a live form, and a real
 browser."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,7 +12,11 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.playground import AnswerPanel, ask
-from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
+from spanbert_tutorial.tasks.question_answering import (
+    Answer,
+    QuestionAnswerer,
+    QuestionAnsweringModel,
+)
 
 CONTEXT = "Upton was founded by Alice Mercer in 1873."
 WORDS = "Who founded Upton?"
@@ -42,9 +48,9 @@ def explorer() -> Explorer:
 
     def made(question: str, threshold: float) -> AnswerPanel:
         begin = questions[question].index("Alice")
-        return AnswerPanel(
-            question, questions[question], [(begin, begin + 12, 5.0)], 6.0, threshold
-        )
+        best = Answer("Alice Mercer", begin, begin + 12, 5.0, 6.0)
+        best = replace(best, n_best=(best,))
+        return AnswerPanel(question, questions[question], best, threshold)
 
     return Explorer({"question": list(questions), "threshold": [0.0, 2.0]}, made)
 

@@ -6,7 +6,7 @@ probability, but of answers S + E and of mentions the mention score.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,20 +67,17 @@ def clusters(
     options: argparse.Namespace, resolver: coreference.CoreferenceResolver
 ) -> Iterator[Row]:
     for path in options.data:
-        documents: Iterable[coreference.Document]
-        if (text := plain_text(path)) is not None:
-            documents = [coreference.plain(text, Path(path).name)]
-        else:
-            documents = coreference.read(path)
+        text, name = plain_text(path), Path(path).name
+        documents = coreference.read(path) if text is None else [coreference.plain(text, name)]
         for document in documents:
+            words, at = document.words, document.offsets
             rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
                 rows.append([])
                 for (first, last), score in cluster.items():
-                    where = place_in_words(document.words, first, last)
+                    where = place_in_words(words, first, last)
                     if text is not None:
-                        start, end = document.offsets[first][0], document.offsets[last][1]
-                        where = place(text, start, end)
+                        where = place(text, at[first][0], at[last][1])
                     rows[-1].append(where | {"score": score})
             yield {"name": document.name, "part": document.part, "clusters": rows}
 

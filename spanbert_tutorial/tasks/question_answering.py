@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
-from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import with_bar
@@ -27,7 +26,6 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
     read_facts,
     read_vocabulary,
-    warn_of_changes,
     write_folder,
 )
 from spanbert_tutorial.tasks.fine_tuning import (
@@ -299,13 +297,10 @@ class QuestionAnswerer:
         """Writes a folder, whole or not at all, that `from_pretrained` and
         `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
-        encoder = self.model.encoder
-        warn_of_changes(encoder)
-        state = to_huggingface_names(encoder.state_dict(), prefix="bert.")
-        state |= self.model.boundaries.state_dict(prefix=HEAD)
         facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
-        how = encoder.config, "BertForQuestionAnswering", facts, state, self.wordpiece, texts
-        write_folder(folder, *how)
+        head = self.model.boundaries.state_dict(prefix=HEAD)
+        how = "BertForQuestionAnswering", facts, head, self.wordpiece, texts
+        write_folder(folder, self.model.encoder, *how)
 
     def answer(
         self, question: str, context: str, threshold: float = 0.0, n_best: int = 1

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
@@ -22,7 +21,6 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
     read_facts,
     read_vocabulary,
-    warn_of_changes,
     write_folder,
 )
 from spanbert_tutorial.tasks.fine_tuning import (
@@ -104,11 +102,9 @@ class Predictor:
         weights. texts: further files by name, such as README.md. Raises InputError if it exists,
         NoRoom if it cannot be written."""
         encoder, facts = self.model.encoder, {"task": self.task, **self.facts}
-        warn_of_changes(encoder)
         weights = self.model.state_dict().items()
-        state = {f"{HEAD}{name}": w for name, w in weights if not name.startswith("encoder.")}
-        state |= to_huggingface_names(encoder.state_dict(), prefix="bert.")
-        write_folder(folder, encoder.config, "BertModel", facts, state, self.wordpiece, texts)
+        head = {f"{HEAD}{name}": w for name, w in weights if not name.startswith("encoder.")}
+        write_folder(folder, encoder, "BertModel", facts, head, self.wordpiece, texts)
 
     @torch.no_grad()
     def logits(self, inputs: Sequence[Any], batch_size: int = 64) -> list[Tensor]:
