@@ -1,8 +1,9 @@
 """What `predict TASK` writes: what a fine-tuned model says of labeled files, of files without labels
 and of plain text, a row for each example. Chapter: `book/workshop/your_own_data`.
 
-Offsets count the characters of the reader's own text, in files of words the words; a score is a
-probability, but of answers S + E and of mentions the mention score.
+Offsets count characters of the reader's own text, or words in files of words. A score is a
+probability, except: S + E for answers, the mention score for mentions, the predicted number for
+STS-B.
 """
 
 import argparse
@@ -44,7 +45,7 @@ def answers(options: argparse.Namespace, answerer: QuestionAnswerer) -> Iterator
     texts = {path: plain_text(path) for path in options.data}
     plain = {path: text for path, text in texts.items() if text is not None}
     asking = options.question or []
-    mend = "give it with a .txt, and with no other file"
+    mend = "give both a .txt and a --question, or neither"
     require(bool(plain) == bool(asking), f"--question belongs to plain text: {mend}.")
     asked = [
         Question(f"{Path(path).name}, question {number}", question, text)

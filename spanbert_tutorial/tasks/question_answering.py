@@ -187,7 +187,8 @@ def fine_tune(
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
     """Trains `start` (in place) on questions or their windows: an encoder with a new head, or a
-    model with the head that it has. Returns the answerer and the history of the losses."""
+    model with the head that it has. Returns the answerer, on the device where it was, and the
+    history of the losses."""
     encoder = start if isinstance(start, BertEncoder) else start.encoder
     check_start(encoder, wordpiece, settings)
     data = questions
@@ -260,8 +261,9 @@ class Scored(NamedTuple):
 
 @dataclass(eq=False)
 class QuestionAnswerer:
-    """Answers questions on contexts of any length. max_length: of a window, in positions.
-    doc_stride: context tokens from one window to the next. max_answer_length: in tokens."""
+    """Answers questions on contexts of any length. max_length: of a window, in positions;
+    the model's own number is the most that it takes. doc_stride: context tokens from one window to
+    the next. max_answer_length: in tokens."""
 
     model: QuestionAnsweringModel
     wordpiece: WordPiece

@@ -64,9 +64,9 @@ class Predictor:
         snapshots: Snapshots | None = None,
         **how: Any,
     ) -> tuple[Self, History]:
-        """Trains the encoder (in place) and a new head. Returns both in use, and the history of the
-        losses. settings: batches hold about `batch_size` × `max_length` tokens. how: what else the
-        task's data takes."""
+        """Trains the encoder (in place) and a new head. Returns both in use, on the device where
+        the encoder was, and the history of the losses. settings: batches hold about `batch_size` ×
+        `max_length` tokens. how: what else the task's data takes."""
         check_start(encoder, wordpiece, settings)
         data = cls.data(examples, wordpiece, settings, **how)
 
