@@ -94,8 +94,7 @@ def computed(declared: pd.DataFrame) -> pd.DataFrame:
         found = [difference_of(row) for row in family.itertuples()]
         corrected = holm([difference.p for _, difference in found])
         for row, (runs, each), p_holm in zip(family.itertuples(), found, corrected, strict=True):
-            ends = each.mean - each.half, each.mean + each.half
-            values = (each.mean, *ends, each.p, p_holm)
+            values = (*each, p_holm)
             first = (each.mean < 0) == (row.unit in LOWER_IS_BETTER)
             better = ("first" if first else "second") if p_holm < 0.05 else ""
             rows.append([row.Index, runs, count, *(float(f"{v:.6g}") for v in values), better])

@@ -85,9 +85,8 @@ def batch_of(objective: str, wordpiece: WordPiece) -> dict[str, Tensor]:
 
 
 def saved(folder: Path, wordpiece: WordPiece, objective: str = "span+sbo") -> Path:
-    save_checkpoint(
-        folder / "model", model_of(objective), wordpiece, objective, {"README.md": "# Card\n"}
-    )
+    card = {"README.md": "# Card\n"}
+    save_checkpoint(folder / "model", model_of(objective), wordpiece, objective, card)
     return folder / "model"
 
 
@@ -98,10 +97,7 @@ def saved(folder: Path, wordpiece: WordPiece, objective: str = "span+sbo") -> Pa
 def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
     model = model_of(objective)
     batch = batch_of(objective, wordpiece)
-    save_checkpoint(
-        tmp_path / "new" / "model", model, wordpiece, objective, {"README.md": "# Card\n"}
-    )
-    loaded, vocabulary = load_checkpoint(str(tmp_path / "new" / "model"))
+    loaded, vocabulary = load_checkpoint(str(saved(tmp_path / "new", wordpiece, objective)))
     with torch.no_grad():
         before = model(batch)
         after = loaded(batch)
@@ -151,8 +147,7 @@ def test_half_the_size_and_still_computed_in_float32(tmp_path, wordpiece):
 
 
 def test_names_are_those_of_transformers(wordpiece):
-    sizes = {"vocab_size": len(PIECES), "hidden_size": 16, "intermediate_size": 24}
-    config = BertConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)
+    config = BertConfig(**sizes(16, 24, vocab_size=len(PIECES)))
     known = set(BertForPreTraining(config).state_dict())
     tied = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
     assert set(model_state(model_of("mlm+nsp"))) == known - tied
@@ -168,27 +163,18 @@ def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
     folder = saved(tmp_path, wordpiece, objective)
     model = model_of(objective)
     batch = batch_of(objective, wordpiece)
-    inputs = {
-        "input_ids": batch["input_ids"],
-        "token_type_ids": batch["token_type_ids"],
-        "attention_mask": batch["attention_mask"],
-    }
-    inputs["attention_mask"] = inputs["attention_mask"].long()
+    inputs = {name: batch[name] for name in ("input_ids", "token_type_ids", "attention_mask")}
     real = batch["attention_mask"]
     with torch.no_grad():
-        hidden = model.encoder(
-            batch["input_ids"],
-            token_type_ids=batch["token_type_ids"],
-            attention_mask=batch["attention_mask"],
-        )
+        hidden = model.encoder(**inputs)
+        inputs["attention_mask"] = real.long()
         there = BertModel.from_pretrained(folder).eval()(**inputs).last_hidden_state
         assert (hidden - there)[real].abs().max() < 1e-5
         logits = BertForMaskedLM.from_pretrained(folder).eval()(**inputs).logits
         assert (model.masked_language_model(hidden) - logits)[real].abs().max() < 1e-5
         if objective == "mlm+nsp":
-            labels = (
-                BertForPreTraining.from_pretrained(folder).eval()(**inputs).seq_relationship_logits
-            )
+            there = BertForPreTraining.from_pretrained(folder).eval()(**inputs)
+            labels = there.seq_relationship_logits
             assert (model.next_sentence(hidden) - labels).abs().max() < 1e-5
     tokenizer = AutoTokenizer.from_pretrained(folder)
     text = "Abc [MASK] a bad A."
@@ -270,14 +256,7 @@ def test_continuing_takes_every_head_that_is_there_and_names_the_others(
     ],
 )
 def test_continuing_from_a_transformers_folder(tmp_path, wordpiece, kind, new):
-    config = BertConfig(
-        vocab_size=len(wordpiece),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=32,
-    )
+    config = BertConfig(max_position_embeddings=32, **sizes(32, 64, vocab_size=len(wordpiece)))
     theirs = kind(config).eval()
     theirs.save_pretrained(tmp_path / "a")
     with pytest.raises(InputError, match="no tokenizer.json or vocab.txt: give the vocabulary"):

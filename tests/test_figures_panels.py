@@ -66,10 +66,8 @@ def test_a_block_goes_on_where_a_pair_borrows(almanac_text):
 
 def test_html_is_escaped_and_text_stands_in_columns():
     table = Table(["who", "F1"], [["<script>", 81.5], ["a & b", "–"]])
-    assert (
-        "<tr><td>&lt;script&gt;</td><td>81.5</td></tr><tr><td>a &amp; b</td><td>–</td></tr>"
-        in table._repr_html_()
-    )
+    rows = "<tr><td>&lt;script&gt;</td><td>81.5</td></tr><tr><td>a &amp; b</td><td>–</td></tr>"
+    assert rows in table._repr_html_()
     assert table._repr_html_().count("<th>") == 2
     assert repr(table).split("\n") == ["who       F1", "<script>  81.5", "a & b     –"]
 
@@ -96,11 +94,7 @@ CLUSTERS = [[(0, 1), (3, 3), (6, 6)], [(5, 5)], [(3, 4), (8, 8)]]
 
 def test_the_page_nests_marks_and_says_numbers():
     page = Page(ClusterText(WORDS, CLUSTERS)._repr_html_())
-    titles = [
-        attributes["title"]
-        for tag, attributes in page.tags
-        if tag == "span" and "title" in attributes
-    ]
+    titles = [looks["title"] for tag, looks in page.tags if tag == "span" and "title" in looks]
     assert titles == ["cluster 1", "cluster 2", "cluster 1", "cluster 1", "cluster 2"]
     assert [tag for tag, _ in page.tags].count("sup") == 5 and " lost " in page.text
 
@@ -122,12 +116,7 @@ def test_merges_are_numbered_and_scores_show_their_counts():
 def test_a_token_made_twice_has_the_number_of_its_first_merge():
     panel = Merges("abc abc abc abd abd xbc xbc xbc xbc", "frequency", 4)
     assert panel.learned[-1] == ("##b", "##d")
-    assert panel.number == {
-        "##bc": 1,
-        "xbc": 2,
-        "abc": 3,
-        "##bd": 4,
-    }
+    assert panel.number == {"##bc": 1, "xbc": 2, "abc": 3, "##bd": 4}
     panel = Merges("abc abc abc abd abd abd xbc xbc", "likelihood", 20)
     made = [joined(pair) for pair in panel.learned]
     assert all(made.index(token) == number - 1 for token, number in panel.number.items())
@@ -145,16 +134,15 @@ def test_a_token_made_twice_has_the_number_of_its_first_merge():
 def test_predictions_mark_right_guesses():
     strip = TokenStrip(["a", "b"], ["masked", ""])
     made = Predictions(strip, ["a"], [[("b", 0.5), ("a", 0.25)]], [[("c", 1)]])
-    assert repr(made) == f"{strip.text}\np1 a: MLM b 0.50, a 0.25 ✓; SBO c 1.00"
+    assert repr(made) == f"{strip!r}\np1 a: MLM b 0.50, a 0.25 ✓; SBO c 1.00"
     assert "b 0.50\na 0.25 ✓" in Page(made._repr_html_()).text
 
 
 def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
     panel = mask_and_predict(*tiny, SENTENCE, 2, 4, 3)
     assert panel.answers == ["came", "into", "the"]
-    assert [
-        panel.strip.tokens[i] for i, mark in enumerate(panel.strip.marks) if mark == "boundary"
-    ] == ["Sander", "world"]
+    marked = zip(panel.strip.tokens, panel.strip.marks, strict=True)
+    assert [token for token, mark in marked if mark == "boundary"] == ["Sander", "world"]
     assert panel.strip.notes[:6] == ["x1", "x2", "p1", "p2", "p3", "x6"]
     assert len(panel.mlm) == len(panel.sbo) == 3 and len(panel.mlm[0]) == 3
 
@@ -174,7 +162,5 @@ def test_the_panel_shows_what_the_heads_say(tiny):
     with torch.no_grad():
         scores = model.masked_language_model(model.encoder(framed)[0, 3:6])
     best = wordpiece.tokens(scores.argmax(-1).tolist())
-    assert [
-        predictions[0][0]
-        for predictions in mask_and_predict(model, wordpiece, SENTENCE, 2, 4, 1).mlm
-    ] == best
+    panel = mask_and_predict(model, wordpiece, SENTENCE, 2, 4, 1)
+    assert [guesses[0][0] for guesses in panel.mlm] == best

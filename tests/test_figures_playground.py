@@ -1,6 +1,8 @@
 """The question answering panel and form: the decision, text twin, escaping, a live form, and a real
 browser."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,20 +12,18 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.playground import AnswerPanel, ask
-from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
+from spanbert_tutorial.tasks import question_answering as qa
 
 CONTEXT = "Upton was founded by Alice Mercer in 1873."
 WORDS = "Who founded Upton?"
 
 
 @pytest.fixture(scope="module")
-def answerer() -> QuestionAnswerer:
+def answerer() -> qa.QuestionAnswerer:
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     torch.manual_seed(0)
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
-    return QuestionAnswerer(
-        QuestionAnsweringModel(encoder), wordpiece, max_length=48, doc_stride=16
-    )
+    return qa.QuestionAnswerer(qa.QuestionAnsweringModel(encoder), wordpiece, 48, doc_stride=16)
 
 
 def test_asking_is_the_answerer_s_answer(answerer):
@@ -42,9 +42,9 @@ def explorer() -> Explorer:
 
     def made(question: str, threshold: float) -> AnswerPanel:
         begin = questions[question].index("Alice")
-        return AnswerPanel(
-            question, questions[question], [(begin, begin + 12, 5.0)], 6.0, threshold
-        )
+        best = qa.Answer("Alice Mercer", begin, begin + 12, 5.0, 6.0)
+        answer = replace(best, n_best=(best,))
+        return AnswerPanel(question, questions[question], answer, threshold)
 
     return Explorer({"question": list(questions), "threshold": [0.0, 2.0]}, made)
 
@@ -56,9 +56,8 @@ def test_the_playground_in_a_browser(tmp_path, browser, scheme):
     head = "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'>"
     style = "<style>:root{color-scheme:light dark}</style>"
     file.write_text(f"{head}{style}{explorer()._repr_html_()}", encoding="utf-8")
-    page = browser.new_context(
-        viewport={"width": 360, "height": 740}, color_scheme=scheme
-    ).new_page()
+    looks = {"viewport": {"width": 360, "height": 740}, "color_scheme": scheme}
+    page = browser.new_context(**looks).new_page()
     page.goto(file.as_uri())
     view = page.locator("[data-view]")
     assert "(no answer)" in view.inner_text() and page.locator("mark").count() == 0

@@ -112,11 +112,7 @@ def test_the_comparisons_are_those_of_the_results():
     numbers = ["difference", "low", "high", "p", "p_holm"]
     pd.testing.assert_frame_equal(kept, again, check_dtype=False, rtol=1e-4, atol=1e-7)
     assert (kept[numbers].notna()).all().all()
-    assert set(kept.plan) == {
-        "planned",
-        "exploratory",
-        "unrecorded",
-    }
+    assert set(kept.plan) == {"planned", "exploratory", "unrecorded"}
 
 
 def test_holm_corrects_from_the_smallest_on():

@@ -3,10 +3,7 @@ silently; odd inputs."""
 
 import pytest
 import torch
-from transformers import (
-    BertForQuestionAnswering,
-    BertTokenizer,
-)
+from transformers import BertForQuestionAnswering, BertTokenizer
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path

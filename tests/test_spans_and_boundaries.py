@@ -39,12 +39,7 @@ def gaps(block: Block) -> list[name_ranking.Gap]:
 
 
 def test_where_else_the_block_names_it():
-    assert [gap.where for gap in gaps(BLOCK)] == [
-        ELSEWHERE,
-        OTHERWISE,
-        ELSEWHERE,
-        OTHERWISE,
-    ]
+    assert [gap.where for gap in gaps(BLOCK)] == [ELSEWHERE, OTHERWISE, ELSEWHERE, OTHERWISE]
     alone = Block(BLOCK.ids, BLOCK.names[1:3])
     assert [gap.where for gap in gaps(alone)] == [INFERRED, INFERRED]
 

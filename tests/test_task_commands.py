@@ -22,7 +22,7 @@ TINY = data_path("checkpoints", "spanbert-tiny")
 def row(monkeypatch):
     own = stranger_task
     told = "a label for a sentence", "sentence", "files of lines"
-    task = Task(*told, own.read, own.Labeller, own.fine_tune, own.PRESETS, own.score)
+    task = Task(*told, own, own.Labeller, own.score)
     monkeypatch.setitem(TASKS, "labels", task)
 
 

@@ -62,9 +62,9 @@ def inspect_task(options: argparse.Namespace) -> None:
     require(options.data, "--task needs --data: give the files of the task.")
     for name, value in (how := reading(options, task)).items():
         require(value, f"--task {options.task} needs --{name}: give {HELP[name]}.")
-    examples = task.read(*options.data, **how, **task.training)
+    examples = task.code.read(*options.data, **how, **task.training)
     wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    settings = with_options(task.presets["small"], options)
+    settings = with_options(task.code.PRESETS["small"], options)
     if task.inputs:
         task.inputs(with_bar(examples, task.unit), wordpiece, settings)  # warns of what is lost
     print(read_in_words(examples, task, wordpiece, settings.max_length))

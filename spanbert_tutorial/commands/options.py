@@ -14,7 +14,8 @@ HELP = {
     # text
     "corpus": "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of "
     "such files, or OWNER/NAME on the Hugging Face hub",
-    "vocabulary": "a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)",
+    "vocabulary": "a vocab.txt, tokenizer.json or checkpoint (default: that of --init-from, else the "
+    "almanac's own, else learned from the text)",
     "vocab-size": "number of tokens in a learned vocabulary (default: 8000)",
     "leave-out": "text file of titles, one per line: documents of a .jsonl with these are skipped",
     "held-out-every": "hold out one document in so many for evaluation (default: 50; the almanac "
@@ -55,8 +56,8 @@ HELP = {
     "tune-on": "other questions, to choose the null-score threshold on (the one with the best F1)",
     "characters": "also F1 over characters, for languages that put no spaces between words",
     "question": "to ask of plain text; may repeat",
-    "threshold": "give no answer if null score − score is above this (default: 0; negative "
-    "numbers need the equals sign, as in --threshold=-1e-5)",
+    "threshold": "give no answer if null score − score is above this (default: 0; a negative "
+    "number with an exponent needs the equals sign, as in --threshold=-1e-5)",
     "n-best": "how many answers to give (default: 1)",
     "float": "32-bit weights, the same numbers as in PyTorch, in a file four times as large",
 }

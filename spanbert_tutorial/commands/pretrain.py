@@ -205,10 +205,11 @@ def dry_run(run: Run, options: argparse.Namespace, compiling: bool) -> None:
 def peak_memory() -> str:
     """The peak memory of the trial steps, as part of a sentence; "" where the system does not
     report it."""
-    if torch.cuda.is_available():
+    kind = processes().device.type
+    if kind == "cuda":
         gib = torch.cuda.max_memory_allocated() / 2**30
         return f"; with activations these steps took {gib:.2f} GiB on the device"
-    if sys.platform == "win32":
+    if kind != "cpu" or sys.platform == "win32":
         return ""
     import resource
 
@@ -286,9 +287,10 @@ def card(
     facts["titles left out"] = Path(options.leave_out).name if options.leave_out else "none"
     facts["tokens seen"] = f"{line['tokens']:,}"
     number, arithmetic = processes().num_processes, precision().replace("no", "float32")
+    kind = processes().device.type  # "cpu", "cuda", that of an Apple GPU "mps"
     device = f"CPU, {number} × {torch.get_num_threads()} threads"
-    if torch.cuda.is_available():
-        device = f"{number} × {torch.cuda.get_device_name()}"
+    if kind != "cpu":
+        device = f"{number} × {torch.cuda.get_device_name() if kind == 'cuda' else kind}"
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device}, {arithmetic}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
     scores = "\n".join(f"- {one.strip()}" for one in reached)

@@ -1,12 +1,13 @@
 """What `predict TASK` writes: what a fine-tuned model says of labeled files, of files without labels
 and of plain text, a row for each example. Chapter: `book/workshop/your_own_data`.
 
-Offsets count the characters of the reader's own text, in files of words the words; a score is a
-probability, but of answers S + E and of mentions the mention score.
+Offsets count characters of the reader's own text, or words in files of words. A score is a
+probability, except: S + E for answers, the mention score for mentions, the predicted number for
+STS-B.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def answers(options: argparse.Namespace, answerer: QuestionAnswerer) -> Iterator
     texts = {path: plain_text(path) for path in options.data}
     plain = {path: text for path, text in texts.items() if text is not None}
     asking = options.question or []
-    mend = "give it with a .txt, and with no other file"
+    mend = "give both a .txt and a --question, or neither"
     require(bool(plain) == bool(asking), f"--question belongs to plain text: {mend}.")
     asked = [
         Question(f"{Path(path).name}, question {number}", question, text)
@@ -67,20 +68,17 @@ def clusters(
     options: argparse.Namespace, resolver: coreference.CoreferenceResolver
 ) -> Iterator[Row]:
     for path in options.data:
-        documents: Iterable[coreference.Document]
-        if (text := plain_text(path)) is not None:
-            documents = [coreference.plain(text, Path(path).name)]
-        else:
-            documents = coreference.read(path)
+        text, name = plain_text(path), Path(path).name
+        documents = coreference.read(path) if text is None else [coreference.plain(text, name)]
         for document in documents:
+            words, at = document.words, document.offsets
             rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
                 rows.append([])
                 for (first, last), score in cluster.items():
-                    where = place_in_words(document.words, first, last)
+                    where = place_in_words(words, first, last)
                     if text is not None:
-                        start, end = document.offsets[first][0], document.offsets[last][1]
-                        where = place(text, start, end)
+                        where = place(text, at[first][0], at[last][1])
                     rows[-1].append(where | {"score": score})
             yield {"name": document.name, "part": document.part, "clusters": rows}
 

@@ -26,14 +26,7 @@ from spanbert_tutorial.engine.files import whole_folder, write_text, writing
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
-from spanbert_tutorial.tasks import (
-    classification,
-    coreference,
-    relation_files,
-    sentence_files,
-    squad_files,
-    tagging,
-)
+from spanbert_tutorial.tasks import classification, coreference, tagging
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import relation_extraction as relations
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
@@ -45,11 +38,10 @@ class Task(NamedTuple):
     help: str
     unit: str  # what an example is called
     data: str  # what --data takes
-    read: Callable[..., list]  # (path, …, what `reading` names) → examples
+    # the task's module: read(path, …, what `reading` names) → examples; fine_tune(encoder, wordpiece,
+    # examples, settings, snapshots) → model, history; PRESETS, among them "small" and "spanbert"
+    code: Any
     model: Any  # has from_pretrained(source, tokenizer), predict(examples), save(folder, texts)
-    # (encoder, wordpiece, examples, settings, snapshots) → model, history
-    fine_tune: Callable[..., tuple]
-    presets: Mapping[str, FineTuning]  # among them "small" and "spanbert"
     # (examples, predictions, what `reading` names) → metrics, ready for JSON
     score: Callable[..., Any] | None = None
     summary: Callable[[Any], str] | None = None  # what examples hold, in words
@@ -72,10 +64,8 @@ TASKS = {
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train to fine-tune, otherwise validation); to predict also a plain .txt with --question",
-        squad_files.read,
+        qa,
         qa.QuestionAnswerer,
-        qa.fine_tune,
-        qa.PRESETS,
         summary=lambda read: f"{sum(not one.answers for one in read):,} without an answer",
         preview=previews.question_preview,
         rows=rows.answers,
@@ -94,10 +84,8 @@ TASKS = {
         "document",
         "files in the CoNLL format (also .xz, .gz), folders and archives of such files; to predict "
         "also a plain .txt",
-        coreference.read,
+        coreference,
         coreference.CoreferenceResolver,
-        coreference.fine_tune,
-        coreference.PRESETS,
         coreference.score,
         lambda read: plural(sum(len(one.clusters) for one in read), "cluster"),
         previews.document_preview,
@@ -109,10 +97,8 @@ TASKS = {
         "example",
         "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz; to "
         "predict also a .txt with a marked sentence a line",
-        relation_files.read,
+        relations,
         relations.RelationExtractor,
-        relations.fine_tune,
-        relations.PRESETS,
         relations.figures,
         lambda read: plural(len({one.relation for one in read}), "relation"),
         previews.relation_preview,
@@ -123,10 +109,8 @@ TASKS = {
         "example",
         "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train); to predict also a .txt with a sentence a line, or two with a tab between",
-        sentence_files.read,
+        classification,
         classification.SentencePredictor,
-        classification.fine_tune,
-        classification.PRESETS,
         lambda examples, said, subtask: classification.score(
             subtask, [label for _, label in examples], said
         ),
@@ -140,10 +124,8 @@ TASKS = {
         "text",
         "files in the columns of CoNLL-2003, or .jsonl with text and entities (also .xz, .gz); to "
         "predict also a plain .txt",
-        tagging.read,
+        tagging,
         tagging.Tagger,
-        tagging.fine_tune,
-        tagging.PRESETS,
         tagging.score,
         previews.tagging_summary,
         previews.tagging_preview,
@@ -176,7 +158,7 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
         add(options, "vocabulary", help="its vocabulary, if it is not in that folder")
         if command == "finetune":
             add(options, "init-from", required=True)
-            add(options, "preset", choices=task.presets)
+            add(options, "preset", choices=task.code.PRESETS)
             add(options, "epochs", "batch-size", "learning-rate", "max-length", "seed")
             add(options, "untrained", "resume")
         else:
@@ -207,13 +189,13 @@ def finetune(options: argparse.Namespace) -> None:
         # the first process reports errors and downloads from the hub before the others start
         with processes().main_process_first():
             how = reading(options, task)
-            examples = task.read(*options.data, **how, **task.training)
+            examples = task.code.read(*options.data, **how, **task.training)
             wordpiece = read_vocabulary(options.vocabulary or options.init_from)
             start = starting_model(options, task)
             kept = not isinstance(start, BertEncoder)
             width = (start.encoder if kept else start).config.hidden_size
             preset = options.preset or ("small" if width < 768 else "spanbert")
-            settings = with_options(task.presets[preset], options)
+            settings = with_options(task.code.PRESETS[preset], options)
             facts = asdict(settings) | {"untrained": bool(options.untrained)} | how
             facts |= {f"{task.unit}s": len(examples), "content": digest(examples)}
             facts |= {"tokens": digest(wordpiece.vocabulary)}
@@ -222,7 +204,7 @@ def finetune(options: argparse.Namespace) -> None:
         if first:
             head = " The head of the checkpoint is kept." if kept else ""
             print(read_in_words(examples, task, wordpiece, settings.max_length) + head, flush=True)
-        model, history = task.fine_tune(start, wordpiece, examples, settings, snapshots)
+        model, history = task.code.fine_tune(start, wordpiece, examples, settings, snapshots)
         if not first:
             return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
@@ -290,7 +272,7 @@ def evaluate(options: argparse.Namespace) -> None:
     task = TASKS[options.task]
     output = check_output(options.output)
     how = reading(options, task)
-    examples = task.read(*options.data, **how)
+    examples = task.code.read(*options.data, **how)
     model = open_model(task.model, options)
     print(read_in_words(examples, task), file=sys.stderr)  # stdout is for the scores
     if task.results:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from scipy.special import entr
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from spanbert_tutorial.bert.fast_attention import attention_probs
 from spanbert_tutorial.bert.inputs import frame
@@ -17,6 +16,8 @@ from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT
 from spanbert_tutorial.bert.wordpiece import split_word
 from spanbert_tutorial.exercises.diagnosis import Check, plain, say, stopped
 from spanbert_tutorial.pretraining.directions import direction_mask
+from spanbert_tutorial.tasks.classification import Framed, shortened
+from spanbert_tutorial.tasks.fine_tuning import stacked
 
 # --- wordpiece: the longest match first ---------------------------------------------
 
@@ -78,19 +79,13 @@ check_attention = Check(
 )
 
 
-def batch(pairs: list, longest: int, *, last_segment: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+def batch(pairs: list, longest: int, *, last_segment: int = 1) -> tuple[Tensor, ...]:
     """The exercise's answer. last_segment: of the final [SEP]."""
     rows = []
-    for first, second in pairs:
-        first, second = list(first), list(second)
-        while len(first) + len(second) > longest - 3:
-            (first if len(first) > len(second) else second).pop()
-        ids, segments = frame(first, second, cls_id=101, sep_id=102)
-        segments[-1] = last_segment
-        rows.append((torch.from_numpy(ids), torch.from_numpy(segments)))
-    columns = map(list, zip(*rows, strict=True))
-    all_ids, all_segments = (pad_sequence(column, batch_first=True) for column in columns)
-    return all_ids, all_segments, all_ids != 0
+    for pair in pairs:
+        rows.append(Framed(*frame(*shortened(pair, longest - 3), cls_id=101, sep_id=102)))
+        rows[-1].segments[-1] = last_segment
+    return tuple(stacked(rows, pad_id=0).values())
 
 
 #: Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of pairs.

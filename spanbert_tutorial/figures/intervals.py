@@ -2,7 +2,7 @@
 `book/evidence/plateau`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -12,22 +12,14 @@ from spanbert_tutorial.errors import InputError
 Values = Sequence[float] | np.ndarray
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A mean difference over paired runs, half the width of its 95% t-interval, and the p-value of
-    the paired two-sided t-test, not corrected."""
+class Difference(NamedTuple):
+    """A mean difference over paired runs, the ends of its 95% t-interval, and the p-value of the
+    paired two-sided t-test, not corrected."""
 
     mean: float
-    half: float
+    low: float
+    high: float
     p: float
-
-    @property
-    def low(self) -> float:
-        return self.mean - self.half
-
-    @property
-    def high(self) -> float:
-        return self.mean + self.half
 
 
 def paired_difference(first: Values, second: Values, test_to_train: float = 0.0) -> Difference:
@@ -47,7 +39,8 @@ def paired_difference(first: Values, second: Values, test_to_train: float = 0.0)
     runs = len(differences)
     error = float(differences.std(ddof=1) * np.sqrt(1 / runs + test_to_train))
     if error == 0:
-        return Difference(mean, 0.0, float(mean == 0))
+        return Difference(mean, mean, mean, float(mean == 0))
     # Student's t with runs − 1 degrees of freedom
-    half, p = error * stdtrit(runs - 1, 0.975), 2 * stdtr(runs - 1, -abs(mean) / error)
-    return Difference(mean, float(half), float(p))
+    half = float(error * stdtrit(runs - 1, 0.975))
+    p = float(2 * stdtr(runs - 1, -abs(mean) / error))
+    return Difference(mean, mean - half, mean + half, p)

@@ -130,7 +130,7 @@ class Moving:
         if self.slider:
             mark = escape(self.marks[self.first])
             controls += (
-                f'<label>{escape(self.slider)} <input type="range" min="0" '
+                f'<label>{escape(self.slider)} <input type="range" autocomplete="off" min="0" '
                 f'max="{len(self.says) - 1}" value="{self.first}" aria-valuetext="{mark}">'
                 f'<span aria-hidden="true">{mark}</span></label>'
             )

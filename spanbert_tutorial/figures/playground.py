@@ -7,7 +7,7 @@ from html import escape
 
 from spanbert_tutorial.figures.table import small_table
 from spanbert_tutorial.figures.tokens import COLORS, STRIP, mark_style
-from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.question_answering import Answer, QuestionAnswerer
 
 SHOWN = 5  # candidates in the table
 MARK = f"color:inherit;{mark_style(COLORS[0])}"
@@ -18,9 +18,8 @@ SILENCED = f"border-bottom:3px dashed rgb({COLORS[0]});padding:0 .2em"
 class AnswerPanel:
     """The context with the best span marked, the decision at a threshold, and the best candidates.
 
-    candidates: (first character, character after the last, S + E), best first, at least one. The
-    answer is the first of them, or none when null_score − its score is above `threshold`; then the
-    candidate is marked with dashes. gold: the right answers, none for a question without one;
+    The answer shown is the best of `answer.n_best`, or none when null_score − its score is above
+    `threshold`; then the candidate is marked with dashes. gold: the right answers, none for a question without one;
     without `gold` nothing is said of them. All text is escaped.
     """
 
@@ -28,22 +27,21 @@ class AnswerPanel:
         self,
         question: str,
         context: str,
-        candidates: Sequence[tuple[int, int, float]],
-        null_score: float,
+        answer: Answer,
         threshold: float = 0.0,
         gold: Sequence[str] | None = None,
     ) -> None:
-        begin, end, score = candidates[0]
-        odds = null_score - score
+        best, *_ = answer.n_best
+        odds = answer.null_score - best.score
         self.question = question
-        self.before, self.best, self.after = context[:begin], context[begin:end], context[end:]
+        self.before, self.best, self.after = context[: best.start], best.text, context[best.end :]
         self.answer = "" if odds > threshold else self.best
         self.gold = None if gold is None else "; ".join(gold) or "(no answer)"
         self.decision = (
-            f"null score {null_score:.2f} − best score {score:.2f} = {odds:.2f}, "
+            f"null score {answer.null_score:.2f} − best score {best.score:.2f} = {odds:.2f}, "
             f"{'above' if odds > threshold else 'not above'} the threshold {threshold:g}"
         )
-        self.candidates = [(f"{s:.2f}", context[a:b]) for a, b, s in candidates[:SHOWN]]
+        self.candidates = [(f"{one.score:.2f}", one.text) for one in answer.n_best[:SHOWN]]
 
     def __repr__(self) -> str:
         """The same in plain characters; the answer stands in double brackets, a silenced candidate
@@ -79,6 +77,5 @@ def ask(
 ) -> AnswerPanel:
     """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question
     or context."""
-    best = answerer.answer(question, context, n_best=SHOWN).n_best
-    spans = [(one.start, one.end, one.score) for one in best]
-    return AnswerPanel(question, context, spans, best[0].null_score, threshold, gold)
+    answer = answerer.answer(question, context, n_best=SHOWN)
+    return AnswerPanel(question, context, answer, threshold, gold)

@@ -32,7 +32,7 @@ class Predictions:
 
     def __repr__(self) -> str:
         lines = (f"{name}: MLM {mlm}; SBO {sbo}" for name, mlm, sbo in self._lines())
-        return "\n".join([self.strip.text, *(line.replace("\n", ", ") for line in lines)])
+        return "\n".join([repr(self.strip), *(line.replace("\n", ", ") for line in lines)])
 
     def _repr_html_(self) -> str:
         table = small_table([["masked", "MLM head", "SBO head"], *self._lines()])

@@ -40,9 +40,8 @@ class TokenStrip:
 
     tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says
     below the strip; its order gives further marks their colors, and its first letter theirs.
-    notes: a small text under each token [n], e.g. positions. caption: a line below. `text`, also
-    what `print` shows, is the same in plain characters: `an/M` is the token "an" with the mark of
-    letter M.
+    notes: a small text under each token [n], e.g. positions. caption: a line below. `print` shows the
+    same in plain characters: `an/M` is the token "an" with the mark of letter M.
     """
 
     def __init__(
@@ -66,17 +65,13 @@ class TokenStrip:
             for i, name in enumerate(others)
         }
 
-    @property
-    def text(self) -> str:
+    def __repr__(self) -> str:
         """The strip in plain characters, notes in brackets."""
         letters = [f"/{self.styles[mark][0]}" if mark else "" for mark in self.marks]
         notes = [f"({note})" if note else "" for note in self.notes] or [""] * len(self.tokens)
         strip = " ".join(map("".join, zip(self.tokens, letters, notes, strict=True)))
         keys = "; ".join(f"{self.styles[mark][0]} = {says}" for mark, says in self.legend.items())
         return "\n".join([strip, *filter(None, (keys, self.caption))])
-
-    def __repr__(self) -> str:
-        return self.text
 
     def _marked(self, content: str, mark: str) -> str:
         letter, color = self.styles[mark]

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from tokenizers.normalizers import BertNormalizer
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
+from spanbert_tutorial.bert.encoder import BertEncoder, set_dropout
 from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -96,9 +96,9 @@ def save_checkpoint(
     heads = {task.name for task in model.tasks}
     told = f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}"
     require(named == heads, f"{told}: name their objective, not {objective}.")
-    warn_of_changes(model.encoder)
-    config, facts, state = model.encoder.config, {"objective": objective}, model_state(model)
-    write_folder(folder, config, "BertForMaskedLM", facts, state, wordpiece, texts, half)
+    facts, state = {"objective": objective}, model.state_dict()
+    head = {there: state[here] for here, there in head_names(model).items()}
+    write_folder(folder, model.encoder, "BertForMaskedLM", facts, head, wordpiece, texts, half)
 
 
 def warn_of_changes(encoder: Any) -> None:
@@ -107,23 +107,25 @@ def warn_of_changes(encoder: Any) -> None:
     kind = type(encoder)
     if kind.forward is not BertEncoder.forward or type(encoder.embeddings) is not Embeddings:
         told = f"the folder opens as a BertEncoder, which computes other numbers than {kind.__name__}"
-        warnings.warn(f"{told}: give its weights to a {kind.__name__}.", stacklevel=3)
+        warnings.warn(f"{told}: give its weights to a {kind.__name__}.", stacklevel=4)
 
 
 def write_folder(
     folder: str | Path,
-    config: EncoderConfig,
+    encoder: BertEncoder,
     architecture: str,
     facts: Mapping,
-    state: Mapping[str, Tensor],
+    head: dict[str, Tensor],
     wordpiece: WordPiece,
     texts: Mapping[str, str],
     half: bool = True,
 ) -> None:
     """A folder of `transformers`, whole or not at all. architecture: its class there; facts: what
-    else this project's readers of config.json have to know. Raises InputError if the folder exists
-    or a weight is no number, NoRoom if it cannot be written."""
+    else this project's readers of config.json have to know; head: the weights beside the encoder's.
+    Raises InputError if the folder exists or a weight is no number, NoRoom if it cannot be written."""
+    warn_of_changes(encoder)
     folder = check_output(folder)
+    state = to_huggingface_names(encoder.state_dict(), prefix="bert.") | head
     kind = torch.float16 if half else torch.float32
     state = {name: weight.to("cpu", kind).contiguous() for name, weight in state.items()}
     for name, weight in state.items():
@@ -132,7 +134,7 @@ def write_folder(
         require(weight.isfinite().all(), f"{told}: {mend}.")
     settings: dict[str, Any] = {"model_type": "bert", "hidden_act": "gelu"}
     # dtype: to compute in, whatever the weights are stored in; transformers reads it
-    settings |= {"architectures": [architecture], **asdict(config)}
+    settings |= {"architectures": [architecture], **asdict(encoder.config)}
     settings |= {"spanbert_tutorial": dict(facts), "dtype": "float32"}
     texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
     with writing(f"the checkpoint {folder}", "make room"), whole_folder(folder) as made:

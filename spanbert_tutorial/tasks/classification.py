@@ -19,7 +19,7 @@ from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import is_number, require, shown
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning
-from spanbert_tutorial.tasks.sentence_files import Example, Sentences, task_named
+from spanbert_tutorial.tasks.sentence_files import Example, Sentences, read, task_named  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {

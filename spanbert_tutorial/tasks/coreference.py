@@ -237,7 +237,9 @@ class SpanVectors(nn.Module):
         words: Tensor,
         spans: Tensor,
     ) -> Tensor:
-        """[k,G] of hidden [S,n,H], words [W,3] and spans [k,2]."""
+        """[k,G] of hidden [S,n,H], words [W,3] and spans [k,2].
+
+        The spans are in text order."""
         segment, first, _ = words[spans[:, 0]].T
         last = words[spans[:, 1], 2]
         scores = self.attention(hidden)[..., 0]  # [S,n]

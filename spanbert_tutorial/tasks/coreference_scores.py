@@ -1,4 +1,4 @@
-"""Scores of coreference: MUC, B³, CEAF-φ4 and their average; GAP's F1. Chapter:
+"""Scores of coreference: MUC, B³, CEAF-φ4 and their average. Chapter:
 `book/tasks/coreference`. No torch.
 
 The key is the annotators' clusters, the response a system's (CoNLL's terms for gold and

@@ -114,7 +114,7 @@ def choose_plan(folder: Path, use_hub: bool | None = None) -> tuple[Plan, str]:
 
 
 def why_not_the_hub(use_hub: bool | None) -> str:
-    """A sentence, or "" where the hub is wanted and answers; else the hub is not tried."""
+    """Why the hub is not used, in a sentence; "" where it is wanted and answers."""
     wish = os.environ.get(SWITCH, "")
     mend = "set it to 1 for the hub or to 0 for the stand-ins"
     require(wish in ("", "0", "1"), f"{SWITCH} is {wish}: {mend}.")

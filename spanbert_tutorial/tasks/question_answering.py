@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
-from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.hooks import with_bar
@@ -27,7 +26,6 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
     read_facts,
     read_vocabulary,
-    warn_of_changes,
     write_folder,
 )
 from spanbert_tutorial.tasks.fine_tuning import (
@@ -38,7 +36,7 @@ from spanbert_tutorial.tasks.fine_tuning import (
     fit,
     stacked,
 )
-from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.squad import Question, read  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import read_parts
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
@@ -189,7 +187,8 @@ def fine_tune(
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
     """Trains `start` (in place) on questions or their windows: an encoder with a new head, or a
-    model with the head that it has. Returns the answerer and the history of the losses."""
+    model with the head that it has. Returns the answerer, on the device where it was, and the
+    history of the losses."""
     encoder = start if isinstance(start, BertEncoder) else start.encoder
     check_start(encoder, wordpiece, settings)
     data = questions
@@ -262,8 +261,9 @@ class Scored(NamedTuple):
 
 @dataclass(eq=False)
 class QuestionAnswerer:
-    """Answers questions on contexts of any length. max_length: of a window, in positions.
-    doc_stride: context tokens from one window to the next. max_answer_length: in tokens."""
+    """Answers questions on contexts of any length. max_length: of a window, in positions;
+    the model's own number is the most that it takes. doc_stride: context tokens from one window to
+    the next. max_answer_length: in tokens."""
 
     model: QuestionAnsweringModel
     wordpiece: WordPiece
@@ -299,13 +299,10 @@ class QuestionAnswerer:
         """Writes a folder, whole or not at all, that `from_pretrained` and
         `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
-        encoder = self.model.encoder
-        warn_of_changes(encoder)
-        state = to_huggingface_names(encoder.state_dict(), prefix="bert.")
-        state |= self.model.boundaries.state_dict(prefix=HEAD)
         facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
-        how = encoder.config, "BertForQuestionAnswering", facts, state, self.wordpiece, texts
-        write_folder(folder, *how)
+        head = self.model.boundaries.state_dict(prefix=HEAD)
+        how = "BertForQuestionAnswering", facts, head, self.wordpiece, texts
+        write_folder(folder, self.model.encoder, *how)
 
     def answer(
         self, question: str, context: str, threshold: float = 0.0, n_best: int = 1

@@ -20,7 +20,7 @@ from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, shares, stacked
-from spanbert_tutorial.tasks.relation_files import DIRECTION, NO_RELATION, OTHER, Example
+from spanbert_tutorial.tasks.relation_files import DIRECTION, NO_RELATION, OTHER, Example, read  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
 PRESETS = {

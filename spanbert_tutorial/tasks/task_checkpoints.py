@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
@@ -22,7 +21,6 @@ from spanbert_tutorial.pretraining.checkpoints import (
     load_head,
     read_facts,
     read_vocabulary,
-    warn_of_changes,
     write_folder,
 )
 from spanbert_tutorial.tasks.fine_tuning import (
@@ -66,9 +64,9 @@ class Predictor:
         snapshots: Snapshots | None = None,
         **how: Any,
     ) -> tuple[Self, History]:
-        """Trains the encoder (in place) and a new head. Returns both in use, and the history of the
-        losses. settings: batches hold about `batch_size` × `max_length` tokens. how: what else the
-        task's data takes."""
+        """Trains the encoder (in place) and a new head. Returns both in use, on the device where
+        the encoder was, and the history of the losses. settings: batches hold about `batch_size` ×
+        `max_length` tokens. how: what else the task's data takes."""
         check_start(encoder, wordpiece, settings)
         data = cls.data(examples, wordpiece, settings, **how)
 
@@ -104,11 +102,9 @@ class Predictor:
         weights. texts: further files by name, such as README.md. Raises InputError if it exists,
         NoRoom if it cannot be written."""
         encoder, facts = self.model.encoder, {"task": self.task, **self.facts}
-        warn_of_changes(encoder)
         weights = self.model.state_dict().items()
-        state = {f"{HEAD}{name}": w for name, w in weights if not name.startswith("encoder.")}
-        state |= to_huggingface_names(encoder.state_dict(), prefix="bert.")
-        write_folder(folder, encoder.config, "BertModel", facts, state, self.wordpiece, texts)
+        head = {f"{HEAD}{name}": w for name, w in weights if not name.startswith("encoder.")}
+        write_folder(folder, encoder, "BertModel", facts, head, self.wordpiece, texts)
 
     @torch.no_grad()
     def logits(self, inputs: Sequence[Any], batch_size: int = 64) -> list[Tensor]:
