@@ -6,6 +6,7 @@ import tarfile
 
 import pytest
 
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import conll
 
 # columns as OntoNotes has them, apart by spaces
@@ -36,6 +37,9 @@ def test_a_document_is_read(file):
     assert document.sentences == [["Nora", "Lund", "lost", "her", "key"], ["It", "lay"]]
     assert document.clusters == [[(0, 1), (3, 3)], [(1, 1)], [(3, 4), (5, 5)]]
     assert document.text((3, 4)) == "her key"
+    file.write_text(TEXT.replace("(1)", "(1)|(2)"), encoding="utf-8")
+    with pytest.raises(InputError, match="line 8: two mentions have the same words"):
+        conll.read(file)
 
 
 def test_packed_files_folders_and_archives(file, tmp_path):

@@ -199,7 +199,7 @@ def tacred(relation="owns", number="x1", **more):
 def test_relations_that_stand_twice(tmp_path):
     same = read_relations(written(tmp_path, "a.json", [tacred(), tacred(), tacred(number="x2")]))
     assert len(same) == 2 and same.skipped == 1 and same[0].words[2] == "("
-    with pytest.raises(InputError, match="x1 stands there as owns and as no_relation"):
+    with pytest.raises(InputError, match="x1 occurs as owns and as no_relation"):
         read_relations(written(tmp_path, "a.json", [tacred(), tacred("no_relation")]))
 
 
@@ -295,9 +295,11 @@ def predicted(folder, task, model, *data, more=()):
 
 
 def test_predict_answers(models, tmp_path):
-    labeled = written(tmp_path, "a.json", asked())
+    labeled = written(tmp_path, "a.json", asked(answer="not there"))
     bare = written(tmp_path, "b.json", asked(answer=""))
-    table = written(tmp_path, "c.csv", f"question,context\nWho bought a boat?,{CONTEXT}\n")
+    table = written(
+        tmp_path, "c.csv", f"question,context,answer\nWho bought a boat?,{CONTEXT},no\n"
+    )
     plain = written(tmp_path, "d.txt", "\ufeff" + CONTEXT)
     more = ("--threshold=inf", "--n-best", "2")
     ask = (*more, "--question", "Who bought a boat?")
@@ -356,6 +358,10 @@ def test_predict_sentences(models, tmp_path):
     plain = written(tmp_path, "b.txt", "A fine boat.\n")
     more = ("--subtask", "sst2")
     rows = [predicted(tmp_path, "sentences", models / "sst2", p, more=more) for p in (table, plain)]
+    bare = written(tmp_path, "c.tsv", "xx00\t1\t\tA fine boat.\n")
+    for cola in (table, bare, plain):
+        found = read_sentences(cola, subtask="cola", labeled=False)
+        assert found == [(("A fine boat.", None), "")]
     assert rows[0] == rows[1] and rows[0][0]["label"] in "01" and 0.5 <= rows[0][0]["score"] <= 1
 
 
@@ -365,7 +371,9 @@ def test_predict_and_evaluate_tags(models, tmp_path, capsys):
     assert all(row["text"][e["start"] : e["end"]] == e["text"] for e in row["entities"])
     lines = written(tmp_path, "a.jsonl", json.dumps({"text": CONTEXT}))
     assert predicted(tmp_path, "tagging", models / "tags", lines)[0]["text"] == CONTEXT
-    columns = written(tmp_path, "a.conll", COLUMNS)
+    columns = written(tmp_path, "b.txt", COLUMNS)
+    rows = predicted(tmp_path, "tagging", models / "tags", columns)
+    assert [row["text"] for row in rows] == ["Nora Vance left (", "Star"]
     given = ["--model", models / "tags", "--data", columns, "--output", tmp_path / "scores"]
     capsys.readouterr()
     assert main(["evaluate", "tagging", *map(str, given)]) == 0
