@@ -46,7 +46,7 @@ def test_packed_files_folders_and_archives(file, tmp_path):
     wanted = conll.read(file)
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "b.conll.xz").write_bytes(lzma.compress(TEXT.encode()))
-    (tmp_path / "x" / "a.conll.gz").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "x" / "a.conll.GZ").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "x" / "notes.txt").write_text("no rows", encoding="utf-8")
     found = conll.read(tmp_path / "x")
     assert found == wanted and found.skipped == 1

@@ -47,11 +47,11 @@ def test_other_separators_other_orders_and_a_line_end_in_a_cell(tmp_path, separa
 
 def test_a_packed_table_and_an_offset(tmp_path):
     place = CONTEXT.rindex("the mill")
-    with gzip.open(tmp_path / "own.csv.gz", "wt", encoding="utf-8") as file:
+    with gzip.open(tmp_path / "own.CSV.GZ", "wt", encoding="utf-8") as file:
         file.write(
             f'question,context,answer,answer_start\nWhat burned?,"{CONTEXT}",the mill,{place}\n'
         )
-    (question,) = squad.read(tmp_path / "own.csv.gz")
+    (question,) = squad.read(tmp_path / "own.CSV.GZ")
     assert question.answers[0].start == place
 
 

@@ -71,7 +71,7 @@ def test_answers_that_are_lost_or_too_long_are_counted():
         warnings.simplefilter("always")
         qa.QuestionAnsweringData([question], WORDPIECE, settings)
     said = " ".join(str(one.message) for one in told)
-    assert "1 answers are complete in no window of 32 positions" in said
+    assert "1 answer is complete in no window of 32 positions (trained as no answer)" in said
     assert "1 answer is longer than 30 tokens and can never be given" in said
 
 
@@ -84,7 +84,7 @@ def test_lost_answers_and_unknown_words_are_told(tmp_path, capsys):
         return said.out.splitlines()[0], said.err
 
     long = "Star " + "river boat " * 40
-    lost = "1 answers are complete in no window of 32"
+    lost = "1 answer is complete in no window of 32"
     assert lost in looked_at(long, long.strip(), "--max-length", "32")[1]
     assert looked_at(CONTEXT, "Star")[0] == "1 question, 0 without an answer, 0 skipped."
     assert "words have more than 100 characters" in looked_at("ก" * 120 + " Nora", "Nora")[0]
@@ -171,6 +171,9 @@ def test_documents_that_stand_twice(tmp_path):
     (tmp_path / ".ipynb_checkpoints").mkdir()
     written(tmp_path / ".ipynb_checkpoints", "a.conll", labeled)
     assert len(coreference.read(tmp_path)) == 1
+    with pytest.raises(InputError, match="__pycache__ holds no file with conll in its name"):
+        (tmp_path / "__pycache__").mkdir()
+        coreference.read(tmp_path / "__pycache__")
     written(tmp_path, "b.v4_gold_conll", labeled)
     with pytest.raises(InputError, match="a.conll and in .*b.v4_gold_conll with other clusters"):
         coreference.read(tmp_path)
@@ -184,6 +187,8 @@ def test_offsets_behind_invisible_signs(sign):
     seen = [text[start:end].replace(sign, "") for start, end in offsets]
     assert seen == document.words and offsets[:2] == [(0, 7), (8, 12)]
     assert len(document.sentences) == 3
+    with pytest.raises(InputError, match="the mentions of text: no 3"):
+        coreference.plain(text, mentions=[[(0, 3)]])
 
 
 # --- relations, sentences -----------------------------------------------------------
@@ -241,6 +246,9 @@ def test_columns_and_json_lines(tmp_path):
     rows[0]["entities"] = [[0, 10, "PER"], [5, 10, "PER"]]
     with pytest.raises(InputError, match="line 1: the PER from 5 to 10"):
         tagging.read(written(tmp_path, "c.jsonl", json.dumps(rows[0])))
+    with pytest.raises(InputError, match="the text 'NewYork': the B at 3 to 7"):
+        shared = [("NewYork", [(0, 3, "A"), (3, 7, "B")])]
+        tagging.TaggingData(shared, WORDPIECE, tagging.PRESETS["small"])
 
 
 def test_scores_of_entities():
@@ -310,16 +318,8 @@ def test_predict_answers(models, tmp_path):
     places = {(row["start"], row["end"]) for (row,) in found}
     assert len(places) == 1 and len(found[0][0]["n_best"]) == 2
     assert found[0][0]["text"] == CONTEXT[slice(*places.pop())]
-    given = [
-        "--model",
-        models / "qa",
-        "--data",
-        labeled,
-        "--output",
-        tmp_path / "x",
-        "--question",
-        "?",
-    ]
+    given = ["--model", models / "qa", "--data", labeled]
+    given += ["--output", tmp_path / "x", "--question", "?"]
     assert main(["predict", "squad", *map(str, given)]) == 2 and not (tmp_path / "x").exists()
 
 

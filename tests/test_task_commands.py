@@ -13,6 +13,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.commands.tasks import TASKS, Task
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.tagging import Tagger
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -73,6 +74,8 @@ def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(
     ):
         with pytest.raises(InputError, match=wanted):
             Tagger.from_pretrained(source)
+    with pytest.raises(InputError, match="was fine-tuned for labels: give a model of `pretrain`"):
+        load_checkpoint(model)
     weights = load_file(model / "model.safetensors")
     bias = "head.classifier.bias"
     cases = {

@@ -153,7 +153,9 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     Raises InputError for a folder that `save_checkpoint` did not write, naming weights that are
     missing, surplus or of another shape than the config asks for.
     """
-    objective = read_facts(folder).get("objective")
+    objective, task = map(read_facts(folder).get, ("objective", "task"))
+    told = f"{folder} was fine-tuned for {task}: give a model of `pretrain`"
+    require(not task, f"{told} (export also takes one of `finetune squad`).")
     told = f"{folder} has no heads of this project"
     require(objective, f"{told}: open it with BertEncoder.from_huggingface instead.")
     encoder, others, *_ = BertEncoder.read(folder)

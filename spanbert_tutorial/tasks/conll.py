@@ -60,7 +60,7 @@ class Document:
 
 def read(*paths: str | Path) -> Examples:
     """The documents of `.conll` files (also `.xz` or `.gz`), of folders of such files, or of archives
-    (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. One that occurs twice counts
+    (`.tar`, `.tar.xz`, `.tar.gz`, `.tgz`), in the order of their names. One that occurs twice counts
     once, and the result's `skipped` counts the others. Raises InputError naming file, line and
     reason, and where the clusters of one document differ."""
     found: dict[tuple, tuple[Document, str]] = {}
@@ -82,9 +82,10 @@ def read(*paths: str | Path) -> Examples:
 
 def files(path: Path) -> Iterator[tuple[str, str]]:
     """Name and text of each file at a path, also inside an archive."""
-    if ".tar" not in path.suffixes:
-        folder = files_in(path) if path.is_dir() else []
-        for file in [file for file in folder if "conll" in file.name] or [path]:
+    if not {".tar", ".tgz"} & {ending.lower() for ending in path.suffixes}:
+        found = [one for one in files_in(path) if "conll" in one.name] if path.is_dir() else [path]
+        require(found, f"{path} holds no file with conll in its name: give {WANTED}.")
+        for file in found:
             yield str(file), read_text(file, WANTED)
         return
     try:

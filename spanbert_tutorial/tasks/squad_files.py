@@ -223,7 +223,7 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
             entries.append(entry)
         articles.append({"title": title, "paragraphs": [{"context": context, "qas": entries}]})
     content = json.dumps({"version": version, "data": articles}, ensure_ascii=False)
-    opener = OPENERS.get(Path(path).suffix, open)
+    opener = OPENERS.get(Path(path).suffix.lower(), open)
     with writing(f"the file of questions {path}"), whole_file(path) as part:
         with opener(part, "wt", encoding="utf-8") as file:
             file.write(content)
