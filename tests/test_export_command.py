@@ -142,10 +142,8 @@ def test_onnx_runtime_answers_as_pytorch_does(capsys, answering, tmp_path):
     output = tmp_path / "answering.onnx"
     code, out, _ = run(capsys, "export", "onnx", answering, "--output", output)
     assert code == 0 and "outputs (float32): start_scores [B,n], end_scores [B,n]" in out
-    session, (model, wordpiece, _) = (
-        onnxruntime.InferenceSession(output),
-        exports.open_model(answering),
-    )
+    session = onnxruntime.InferenceSession(output)
+    model, wordpiece, _ = exports.open_model(answering)
     for rows, n in ((1, 4), (3, 50)):
         given = inputs(wordpiece, rows, n)
         batch = {name: torch.from_numpy(array) for name, array in given.items()}
