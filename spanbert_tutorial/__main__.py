@@ -7,6 +7,7 @@ Chapter: `book/spanbert/pretraining_spanbert`.
 import argparse
 import io
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -107,8 +108,9 @@ def described(error: Exception) -> tuple[str, int]:
         return f"{error.strerror or error}{where}: check that file or folder, or give another.", 2
     kind = type(error).__name__
     # torch raises several kinds of RuntimeError where memory ran out
-    if isinstance(error, MemoryError | RuntimeError) and "memory" in f"{kind} {error}".lower():
-        mend = "give a smaller --batch-size or --max-length, or a smaller model"
+    out = re.search("(out ?of|allocate|enough) ?memory", f"{kind} {error}", re.IGNORECASE)
+    if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and out:
+        mend = "give a smaller model or, where it is an option, --batch-size or --max-length"
         return f"out of memory: {mend}.", 2
     if isinstance(error, FloatingPointError):
         return f"{error} Start over with another --output.", 1

@@ -6,6 +6,7 @@ import tarfile
 
 import pytest
 
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import conll
 
 # columns as OntoNotes has them, apart by spaces
@@ -36,13 +37,16 @@ def test_a_document_is_read(file):
     assert document.sentences == [["Nora", "Lund", "lost", "her", "key"], ["It", "lay"]]
     assert document.clusters == [[(0, 1), (3, 3)], [(1, 1)], [(3, 4), (5, 5)]]
     assert document.text((3, 4)) == "her key"
+    file.write_text(TEXT.replace("(1)", "(1)|(2)"), encoding="utf-8")
+    with pytest.raises(InputError, match="line 8: two mentions have the same words"):
+        conll.read(file)
 
 
 def test_packed_files_folders_and_archives(file, tmp_path):
     wanted = conll.read(file)
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "b.conll.xz").write_bytes(lzma.compress(TEXT.encode()))
-    (tmp_path / "x" / "a.conll.gz").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "x" / "a.conll.GZ").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "x" / "notes.txt").write_text("no rows", encoding="utf-8")
     found = conll.read(tmp_path / "x")
     assert found == wanted and found.skipped == 1

@@ -71,7 +71,7 @@ def test_answers_that_are_lost_or_too_long_are_counted():
         warnings.simplefilter("always")
         qa.QuestionAnsweringData([question], WORDPIECE, settings)
     said = " ".join(str(one.message) for one in told)
-    assert "1 answers are complete in no window of 32 positions" in said
+    assert "1 answer is complete in no window of 32 positions (trained as no answer)" in said
     assert "1 answer is longer than 30 tokens and can never be given" in said
 
 
@@ -84,7 +84,7 @@ def test_lost_answers_and_unknown_words_are_told(tmp_path, capsys):
         return said.out.splitlines()[0], said.err
 
     long = "Star " + "river boat " * 40
-    lost = "1 answers are complete in no window of 32"
+    lost = "1 answer is complete in no window of 32"
     assert lost in looked_at(long, long.strip(), "--max-length", "32")[1]
     assert looked_at(CONTEXT, "Star")[0] == "1 question, 0 without an answer, 0 skipped."
     assert "words have more than 100 characters" in looked_at("ก" * 120 + " Nora", "Nora")[0]
@@ -171,6 +171,9 @@ def test_documents_that_stand_twice(tmp_path):
     (tmp_path / ".ipynb_checkpoints").mkdir()
     written(tmp_path / ".ipynb_checkpoints", "a.conll", labeled)
     assert len(coreference.read(tmp_path)) == 1
+    with pytest.raises(InputError, match="__pycache__ holds no file with conll in its name"):
+        (tmp_path / "__pycache__").mkdir()
+        coreference.read(tmp_path / "__pycache__")
     written(tmp_path, "b.v4_gold_conll", labeled)
     with pytest.raises(InputError, match="a.conll and in .*b.v4_gold_conll with other clusters"):
         coreference.read(tmp_path)
@@ -184,6 +187,8 @@ def test_offsets_behind_invisible_signs(sign):
     seen = [text[start:end].replace(sign, "") for start, end in offsets]
     assert seen == document.words and offsets[:2] == [(0, 7), (8, 12)]
     assert len(document.sentences) == 3
+    with pytest.raises(InputError, match="the mentions of text: no 3"):
+        coreference.plain(text, mentions=[[(0, 3)]])
 
 
 # --- relations, sentences -----------------------------------------------------------
@@ -199,7 +204,7 @@ def tacred(relation="owns", number="x1", **more):
 def test_relations_that_stand_twice(tmp_path):
     same = read_relations(written(tmp_path, "a.json", [tacred(), tacred(), tacred(number="x2")]))
     assert len(same) == 2 and same.skipped == 1 and same[0].words[2] == "("
-    with pytest.raises(InputError, match="x1 stands there as owns and as no_relation"):
+    with pytest.raises(InputError, match="x1 occurs as owns and as no_relation"):
         read_relations(written(tmp_path, "a.json", [tacred(), tacred("no_relation")]))
 
 
@@ -241,6 +246,9 @@ def test_columns_and_json_lines(tmp_path):
     rows[0]["entities"] = [[0, 10, "PER"], [5, 10, "PER"]]
     with pytest.raises(InputError, match="line 1: the PER from 5 to 10"):
         tagging.read(written(tmp_path, "c.jsonl", json.dumps(rows[0])))
+    with pytest.raises(InputError, match="the text 'NewYork': the B at 3 to 7"):
+        shared = [("NewYork", [(0, 3, "A"), (3, 7, "B")])]
+        tagging.TaggingData(shared, WORDPIECE, tagging.PRESETS["small"])
 
 
 def test_scores_of_entities():
@@ -295,9 +303,11 @@ def predicted(folder, task, model, *data, more=()):
 
 
 def test_predict_answers(models, tmp_path):
-    labeled = written(tmp_path, "a.json", asked())
+    labeled = written(tmp_path, "a.json", asked(answer="not there"))
     bare = written(tmp_path, "b.json", asked(answer=""))
-    table = written(tmp_path, "c.csv", f"question,context\nWho bought a boat?,{CONTEXT}\n")
+    table = written(
+        tmp_path, "c.csv", f"question,context,answer\nWho bought a boat?,{CONTEXT},no\n"
+    )
     plain = written(tmp_path, "d.txt", "\ufeff" + CONTEXT)
     more = ("--threshold=inf", "--n-best", "2")
     ask = (*more, "--question", "Who bought a boat?")
@@ -308,16 +318,8 @@ def test_predict_answers(models, tmp_path):
     places = {(row["start"], row["end"]) for (row,) in found}
     assert len(places) == 1 and len(found[0][0]["n_best"]) == 2
     assert found[0][0]["text"] == CONTEXT[slice(*places.pop())]
-    given = [
-        "--model",
-        models / "qa",
-        "--data",
-        labeled,
-        "--output",
-        tmp_path / "x",
-        "--question",
-        "?",
-    ]
+    given = ["--model", models / "qa", "--data", labeled]
+    given += ["--output", tmp_path / "x", "--question", "?"]
     assert main(["predict", "squad", *map(str, given)]) == 2 and not (tmp_path / "x").exists()
 
 
@@ -356,6 +358,10 @@ def test_predict_sentences(models, tmp_path):
     plain = written(tmp_path, "b.txt", "A fine boat.\n")
     more = ("--subtask", "sst2")
     rows = [predicted(tmp_path, "sentences", models / "sst2", p, more=more) for p in (table, plain)]
+    bare = written(tmp_path, "c.tsv", "xx00\t1\t\tA fine boat.\n")
+    for cola in (table, bare, plain):
+        found = read_sentences(cola, subtask="cola", labeled=False)
+        assert found == [(("A fine boat.", None), "")]
     assert rows[0] == rows[1] and rows[0][0]["label"] in "01" and 0.5 <= rows[0][0]["score"] <= 1
 
 
@@ -365,7 +371,9 @@ def test_predict_and_evaluate_tags(models, tmp_path, capsys):
     assert all(row["text"][e["start"] : e["end"]] == e["text"] for e in row["entities"])
     lines = written(tmp_path, "a.jsonl", json.dumps({"text": CONTEXT}))
     assert predicted(tmp_path, "tagging", models / "tags", lines)[0]["text"] == CONTEXT
-    columns = written(tmp_path, "a.conll", COLUMNS)
+    columns = written(tmp_path, "b.txt", COLUMNS)
+    rows = predicted(tmp_path, "tagging", models / "tags", columns)
+    assert [row["text"] for row in rows] == ["Nora Vance left (", "Star"]
     given = ["--model", models / "tags", "--data", columns, "--output", tmp_path / "scores"]
     capsys.readouterr()
     assert main(["evaluate", "tagging", *map(str, given)]) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.__main__ import described, main
 
 SUBJECTS = ["The miller", "A teacher", "The old captain", "Her brother", "The baker"]
 VERBS = ["sold", "found", "carried", "painted", "mended"]
@@ -97,6 +97,13 @@ def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
         assert code == 2 and expected in err, (arguments, err)
         assert err.startswith("error: ") and err.count("\n") == 1, err
         assert sorted(tmp_path.rglob("*")) == before, arguments
+
+
+def test_only_a_lack_of_memory_is_called_one():
+    with pytest.raises(RuntimeError) as wrong:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    assert described(wrong.value)[1] == 1 and "out of" in described(MemoryError())[0]
+    assert described(RuntimeError("CUDA out of memory."))[0] == described(MemoryError())[0]
 
 
 def test_python_dash_m_works_from_a_shell():

@@ -7,6 +7,7 @@ from transformers import BertForQuestionAnswering, BertTokenizer
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import old_notes, squad
 from spanbert_tutorial.tasks.old_notes import CONTEXT
 
@@ -72,6 +73,8 @@ def test_the_steps_answer_as_transformers_4_did(number, start, end, score, pairs
     assert (found["start"], found["end"]) == (start, end)
     assert found["answer"] == context[start:end]
     assert found["score"] == pytest.approx(score, abs=2e-6)
+    with pytest.raises(InputError, match="the context holds no word"):
+        old_notes.answer_as_before(model, tokenizer, question, "")
 
 
 def test_best_spans_agree_with_a_loop():

@@ -8,9 +8,10 @@ import sys
 from environment import ROOT
 
 SYSTEM = """\
-import multiprocessing, os
+import csv, multiprocessing, os, struct
 os.__dict__.pop("fork", None)
 multiprocessing.set_start_method("spawn")
+csv.field_size_limit = lambda limit: struct.pack("i", limit)  # Windows' C long has 32 bits
 """
 OTHERS = ("site-packages", f"lib{os.sep}python")
 

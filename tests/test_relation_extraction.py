@@ -224,6 +224,7 @@ def test_semeval_is_read(tmp_path):
     found = rx.figures([first, second], [EC, "Other"])
     assert list(found) == ["micro", "macro, directed"]
     assert {figure for each in found.values() for figure in each.values()} == {100}
+    assert rx.figures([first, first], [EC, "Other"])["micro"]["precision"] == 100
 
 
 # --- markers ------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.commands.tasks import TASKS, Task
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.tagging import Tagger
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -67,12 +68,12 @@ def test_a_task_is_trained_kept_and_scored(model, data, tmp_path, capsys):
 def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(
     model, tmp_path, data, capsys
 ):
-    for source, wanted in (
-        (TINY, "has no head of this task"),
-        (model, "was fine-tuned for labels"),
-    ):
+    refused = {TINY: "has no head of this task", model: "was fine-tuned for labels"}
+    for source, wanted in refused.items():
         with pytest.raises(InputError, match=wanted):
             Tagger.from_pretrained(source)
+    with pytest.raises(InputError, match="was fine-tuned for labels: give a model of `pretrain`"):
+        load_checkpoint(model)
     weights = load_file(model / "model.safetensors")
     bias = "head.classifier.bias"
     cases = {

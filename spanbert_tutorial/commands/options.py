@@ -55,7 +55,7 @@ HELP = {
     "answers-only": "skip windows that do not contain the answer of their question",
     "tune-on": "other questions, to choose the null-score threshold on (the one with the best F1)",
     "characters": "also F1 over characters, for languages that put no spaces between words",
-    "question": "to ask of plain text; may repeat",
+    "question": "to ask of plain text; may be repeated",
     "threshold": "give no answer if null score − score is above this (default: 0; a negative "
     "number with an exponent needs the equals sign, as in --threshold=-1e-5)",
     "n-best": "how many answers to give (default: 1)",

@@ -101,7 +101,7 @@ def relations(options: argparse.Namespace, extractor: RelationExtractor) -> Iter
 def sentences(options: argparse.Namespace, predictor: SentencePredictor) -> Iterator[Row]:
     examples = sentence_files.read(*options.data, subtask=options.subtask, labeled=False)
     scores = predictor.scores(examples)
-    labels = predictor.predict(examples)
+    labels = predictor.named(scores)
     for ((first, second), _), label, row in zip(examples, labels, scores, strict=True):
         said = {"text": first} if second is None else {"text": first, "text_pair": second}
         if isinstance(label, float):  # the score is what is predicted
@@ -114,6 +114,7 @@ def entities(options: argparse.Namespace, tagger: Tagger) -> Iterator[Row]:
     """A row for each text; of a plain text one for all its sentences."""
     for path in options.data:
         examples, text = tagging_files.read(path, labeled=False), plain_text(path) or ""
+        text = "" if tagging_files.tagged(text) else text
         starts = [at for at, _ in placed_sentences(text)] or [0] * len(examples)
         rows = []
         for (part, _), at, found in zip(examples, starts, tagger.predict(examples), strict=True):

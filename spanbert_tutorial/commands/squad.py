@@ -136,7 +136,7 @@ def make_questions(options: argparse.Namespace) -> None:
             yield document
 
     stream = made.made_questions(counted(), options.seed or 0, easy=options.easy)
-    questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
+    questions = [*tqdm(stream, unit=" questions", mininterval=0.5)]
     if 20 * words[True] < words.total():
         note = "This text hardly looks like English, and the rules are for English."
         print(note, file=sys.stderr)

@@ -140,7 +140,7 @@ TASKS = {
 COMMANDS = {
     "finetune": ("Fine-tune a checkpoint", "folder of the fine-tuned model"),
     "evaluate": ("Score a fine-tuned model", "new folder for predictions and scores (.json)"),
-    "predict": ("Predict (labels, if any, are not looked at)", "file, a line of JSON an example"),
+    "predict": ("Predict (ignoring labels)", "output file, one JSON line per example"),
 }
 
 

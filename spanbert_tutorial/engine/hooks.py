@@ -32,6 +32,8 @@ def progress_bar(steps: int, done: int = 0, unit: str = "step", delay: float = 0
 
     done: steps of an earlier part of the run. delay: seconds before the bar appears.
     """
+    # stdout may be a file of results, but a notebook shows stderr in red
+    notebook = type(sys.stdout).__module__.startswith("ipykernel")
     silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1" or not processes().is_main_process
     return tqdm(
         total=steps,
@@ -39,7 +41,7 @@ def progress_bar(steps: int, done: int = 0, unit: str = "step", delay: float = 0
         unit=unit,
         delay=delay,
         disable=silent,
-        file=sys.stdout,
+        file=sys.stdout if notebook else sys.stderr,
         mininterval=0.5,
         dynamic_ncols=True,
     )

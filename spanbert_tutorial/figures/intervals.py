@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 
 Values = Sequence[float] | np.ndarray
 
@@ -30,11 +30,11 @@ def paired_difference(first: Values, second: Values, test_to_train: float = 0.0)
     overlap, so the corrected resampled t-test of Nadeau and Bengio (Machine Learning 52, 2003)
     multiplies the variance of the mean of J splits by 1 + J × test_to_train.
 
-    Raises InputError for fewer than two runs.
+    Raises InputError for fewer than two runs, and for values of different runs.
     """
+    require(len(first) == len(second), "first and second differ in length: give pairs of runs.")
+    require(len(first) > 1, "an interval needs at least two runs: give more.")
     differences = np.subtract(first, second)
-    if len(differences) < 2:
-        raise InputError("an interval needs at least two runs: give more.")
     mean = float(differences.mean())
     runs = len(differences)
     error = float(differences.std(ddof=1) * np.sqrt(1 / runs + test_to_train))

@@ -157,7 +157,9 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     missing, surplus or of another shape than the config asks for.
     """
     folder = checkpoint_folder(folder)
-    objective = read_facts(folder).get("objective")
+    objective, task = map(read_facts(folder).get, ("objective", "task"))
+    told = f"{folder} was fine-tuned for {task}: give a model of `pretrain`"
+    require(not task, f"{told} (export also takes one of `finetune squad`).")
     told = f"{folder} has no heads of this project"
     require(objective, f"{told}: open it with BertEncoder.from_huggingface instead.")
     encoder, others, *_ = BertEncoder.read(folder)

@@ -43,7 +43,7 @@ class Framed(NamedTuple):
         wrong = f"{ascii(sentences)} holds an empty sentence"
         require(all(map(len, parts)), f"{wrong}: write at least one word.")
         room = max_length - 1 - len(parts)  # beside [CLS] and a [SEP] after each
-        wrong = f"a length of {max_length} has no room for {len(parts)} sentences"
+        wrong = f"a length of {max_length} has no room for a token of each sentence"
         require(room >= len(parts), f"{wrong}: give more.")
         short = shortened(parts, room)
         return cls(*frame(*short, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
@@ -144,7 +144,10 @@ class SentencePredictor(Predictor):
 
     def predict(self, examples: Sequence[Example]) -> list[str] | list[float]:
         """A label or a score for each example."""
-        scores = self.scores(examples)
+        return self.named(self.scores(examples))
+
+    def named(self, scores: Sequence[Tensor]) -> list[str] | list[float]:
+        """The label or score that `scores` mean."""
         if labels := self.facts.get("labels"):
             return [labels[int(row.argmax())] for row in scores]
         return [self.facts["mean"] + self.facts["spread"] * float(row) for row in scores]
@@ -170,6 +173,7 @@ def score(
     for value in (*gold, *predicted):
         fits = value in row.labels if row.labels else is_number(value) and np.isfinite(value)
         require(fits, f"{row.name} has {wanted}, not {shown(value)}: give those of this task.")
+    require(len(gold) == len(predicted), "gold and predicted differ in length: give one for each.")
     names = " and ".join(row.metrics)
     differ = len(set(gold)) > 1 or row.metrics == ("accuracy",) and gold
     require(differ, f"{names} need labels that differ: give examples of both kinds.")

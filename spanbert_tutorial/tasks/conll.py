@@ -60,7 +60,7 @@ class Document:
 
 def read(*paths: str | Path) -> Examples:
     """The documents of `.conll` files (also `.xz` or `.gz`), of folders of such files, or of archives
-    (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. One that stands there twice counts
+    (`.tar`, `.tar.xz`, `.tar.gz`, `.tgz`), in the order of their names. One that occurs twice counts
     once, and the result's `skipped` counts the others. Raises InputError naming file, line and
     reason, and where the clusters of one document differ."""
     found: dict[tuple, tuple[Document, str]] = {}
@@ -72,7 +72,7 @@ def read(*paths: str | Path) -> Examples:
                 count += 1
                 key = document.name, document.part, tuple(document.words)
                 first, file = found.setdefault(key, (document, name))
-                wrong = f"the document {document.name} stands in {file} and in {name}"
+                wrong = f"the document {document.name} is in {file} and in {name}"
                 same = first.clusters == document.clusters
                 require(same, f"{wrong} with other clusters: leave one out.")
         mend = "give a file with at least one `#begin document` line"
@@ -82,9 +82,10 @@ def read(*paths: str | Path) -> Examples:
 
 def files(path: Path) -> Iterator[tuple[str, str]]:
     """Name and text of each file at a path, also inside an archive."""
-    if ".tar" not in path.suffixes:
-        folder = files_in(path) if path.is_dir() else []
-        for file in [file for file in folder if "conll" in file.name] or [path]:
+    if not {".tar", ".tgz"} & {ending.lower() for ending in path.suffixes}:
+        found = [one for one in files_in(path) if "conll" in one.name] if path.is_dir() else [path]
+        require(found, f"{path} holds no file with conll in its name: give {WANTED}.")
+        for file in found:
             yield str(file), read_text(file, WANTED)
         return
     try:
@@ -126,13 +127,18 @@ def parse(text: str, file: str) -> Iterator[Document]:
                 raise InputError(f"{where}: {OUTSIDE}.")
             word, mentions = word_and_mentions(line, where)
             document.sentences[-1].append(word)
+            ended: set[Span] = set()  # at this word
             for begins, cluster, ends in mentions:
                 if begins:
                     begun[cluster].append(count)
                 if ends:
                     wrong = f"a mention of cluster {cluster} ends that has not begun"
                     require(begun[cluster], f"{where}: {wrong}; mend it.")
-                    clusters[cluster].append((begun[cluster].pop(), count))
+                    span = begun[cluster].pop(), count
+                    told = f"{where}: two mentions have the same words; leave one out."
+                    require(span not in ended, told)
+                    ended.add(span)
+                    clusters[cluster].append(span)
             count += 1
     require(not document, f"{file} ends inside a document; write #end document.")
 

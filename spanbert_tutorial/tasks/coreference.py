@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import score_documents, without_singletons
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, padded
@@ -55,7 +55,8 @@ def plain(
     text: str, name: str = "text", mentions: Sequence[Sequence[tuple[int, int]]] = ()
 ) -> Document:
     """A document from plain text. mentions: clusters of (start, end) in characters, as in the
-    almanac; each begins and ends with a word. A text without a word raises InputError."""
+    almanac. Raises InputError for a text without a word, and for a mention that does not begin and
+    end with one."""
     sentences = [words for sentence in split_sentences(text) if (words := split_words(sentence))]
     require(sentences, "the text is empty: write at least one word.")
     offsets = []
@@ -67,7 +68,8 @@ def plain(
         offsets.append((start, end))
     first = {start: word for word, (start, _) in enumerate(offsets)}
     last = {end: word for word, (_, end) in enumerate(offsets)}
-    clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
+    with reading(f"the mentions of {name}", "let each begin and end with a word"):
+        clusters = [[(first[start], last[end]) for start, end in cluster] for cluster in mentions]
     return Document(name, sentences, clusters, offsets=offsets)
 
 

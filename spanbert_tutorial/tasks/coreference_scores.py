@@ -61,7 +61,7 @@ def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
     found = [[tuple(m) if isinstance(m, list) else m for m in cluster] for cluster in clusters]
     for mention, count in Counter(chain(*found)).most_common(1):
         mend = "give each mention one cluster"
-        require(count == 1, f"the mention {mention} stands twice in the {side}: {mend}.")
+        require(count == 1, f"the mention {mention} occurs twice in the {side}: {mend}.")
     return [*map(set, found)]
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
 QUESTION = "What is machine learning?"
@@ -96,7 +97,7 @@ def answer_as_before(
     It never returns "no answer". It widens spans to whole words and sums the probabilities of spans
     with the same text, even from windows that each have a softmax of their own. n_best_size: spans
     per window (1 in its first versions). max_answer_length: in tokens. Windows have 384 positions,
-    and neighbors overlap by 128 tokens.
+    and neighbors overlap by 128 tokens. Raises InputError for a context without a word.
     """
     inputs = tokenizer(
         question,
@@ -119,6 +120,7 @@ def answer_as_before(
             _, end = inputs.word_to_chars(row, inputs.token_to_word(row, last), sequence_index=1)
             answer = {"score": 0.0, "start": start, "end": end, "answer": context[start:end]}
             answers.setdefault(answer["answer"].lower(), answer)["score"] += p
+    require(answers, "the context holds no word: give text.")
     return max(answers.values(), key=lambda answer: answer["score"])
 
 

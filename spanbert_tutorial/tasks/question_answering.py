@@ -129,9 +129,11 @@ class QuestionAnsweringData(Data):
             lost += bool(question.answers) and not holding
             found += holding if settings.answers_only and question.answers else pairs
         if lost:
-            told = f"{lost:,} answers are complete in no window of {settings.max_length} positions"
+            count = "1 answer is" if lost == 1 else f"{lost:,} answers are"
+            told = f"{count} complete in no window of {settings.max_length} positions"
+            how = "left out" if settings.answers_only else "trained as no answer"
             mend = "give a greater --max-length or a smaller --doc-stride"
-            warnings.warn(f"{told} and are trained as no answer: {mend}.", stacklevel=3)
+            warnings.warn(f"{told} ({how}): {mend}.", stacklevel=3)
         if told := never_given(answers, settings.max_answer_length):
             warnings.warn(told, stacklevel=3)
         targets = np.array([positions for _, positions in found])

@@ -71,7 +71,7 @@ def directed_score(
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
     """What `evaluate relations` prints: micro, and for labels with a direction macro figures."""
     gold = [example.relation for example in examples]
-    negative = OTHER if OTHER in gold else NO_RELATION
+    negative = OTHER if OTHER in (*gold, *predicted) else NO_RELATION
     found = {"micro": score(gold, predicted, negative)}
     if any(DIRECTION.search(label) for label in gold):
         found["macro, directed"] = directed_score(gold, predicted, negative)

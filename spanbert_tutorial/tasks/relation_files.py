@@ -58,7 +58,7 @@ class Example(NamedTuple):
 
 def read(*paths: str | Path, labeled: bool = True) -> Examples:
     """The examples of files in TACRED's or SemEval's layout, told apart by `.json` and `.txt`. One
-    that stands there twice counts once, and the result's `skipped` counts the others. labeled:
+    that occurs twice counts once, and the result's `skipped` counts the others. labeled:
     whether relations have to be there; without one it is "".
 
     Raises InputError naming the file, the example or the line, and the reason.
@@ -67,7 +67,7 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
     found: dict[Example, Example] = {}
     for path, example in read:
         before = found.setdefault(example._replace(relation=""), example).relation
-        wrong = f"the example {example.id} stands there as {before} and as {example.relation}"
+        wrong = f"the example {example.id} occurs as {before} and as {example.relation}"
         require(before == example.relation, f"{path}: {wrong}; leave one out.")
     return Examples(found.values(), len(read) - len(found))
 
@@ -91,7 +91,7 @@ def read_one(path: Path, labeled: bool) -> list[Example]:
             wrong = f"the {name} has the words {shown(first)} to {shown(last)} of {len(words)}"
             require(fits, f"{where}: {wrong}; count from 0, the last word is inclusive.")
         mend = "write it, or use `predict` for a file without"
-        require(visible(relation) or not labeled, f"{where}: no relation stands there; {mend}.")
+        require(visible(relation) or not labeled, f"{where}: the relation is missing; {mend}.")
         examples.append(example)
     require(examples, f"{path} holds no example: give a file with at least one.")
     return examples

@@ -147,10 +147,10 @@ def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, lis
         if visible(line)
     ]
     columns = task.columns[: None if labeled else -1]
-    header = list(task.header)
-    if not labeled and not any(name in cells for _, cells in lines[:1] for name in columns):
-        header = list(columns)
-    elif lines and not header:
+    first = lines[0][1] if lines else []
+    bare = labeled or first and len(first) == len(task.header)  # laid out as without a header
+    header = list(task.header if bare else columns)
+    if first and (any(name in first for name in columns) or not header):
         header = lines.pop(0)[1]
     check_columns(header, f"{path}, line 1")
     missing = " and ".join(f'"{name}"' for name in columns if name not in header)

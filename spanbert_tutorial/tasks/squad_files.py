@@ -4,7 +4,6 @@
 
 import csv
 import json
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from spanbert_tutorial.text.lines import (
 )
 
 WANTED = "a SQuAD file (.json), a table (.csv), either also packed (.xz, .gz), or a set of the hub as OWNER/NAME"
-csv.field_size_limit(sys.maxsize)  # a context may be a whole document
+csv.field_size_limit(2**31 - 1)  # a whole document; Windows' C long has 32 bits
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,8 @@ def read(*sources: str | Path, part: str = "validation", labeled: bool = True) -
     """The questions of SQuAD files (`.json`) and tables (`.csv`, see `csv_questions`), either also
     packed as `.xz` or `.gz`, and of sets on the hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
     One of several sources, as in SQuAD 1.1 and 2.0, counts once, with the answers of the first; the
-    result's `skipped` counts the others. labeled: whether answers have to be there.
+    result's `skipped` counts the others. labeled: whether answers have to be there; otherwise none
+    is read.
 
     Raises InputError naming article, question and reason, also when two different questions share
     an id, or one has an answer in one source only.
@@ -108,8 +108,8 @@ def squad_questions(source: str | Path, part: str, labeled: bool) -> Iterator[Qu
                 entry["question"],
                 context,
                 title,
-                gold_answers(entry["answers"] if labeled else entry.get("answers", [])),
-                gold_answers(entry.get("plausible_answers", [])),
+                gold_answers(entry["answers"] if labeled else ()),
+                gold_answers(entry.get("plausible_answers", ()) if labeled else ()),
                 entry.get("category"),
             )
             impossible = entry.get("is_impossible") if labeled else None
@@ -160,7 +160,7 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
         answer, context = row.get("answer", ""), row["context"]
         place = row.get("answer_start", "").strip(SPACE).removesuffix(".0")  # of spreadsheets
         answers = []
-        if answer:
+        if answer and labeled:
             mend = "write it as in its context, and answer_start as a whole number, counted from 0"
             with reading(f"{where}: the answer {shown(answer)}", mend):
                 answers.append(GoldAnswer(answer, int(place) if place else context.index(answer)))
@@ -223,7 +223,7 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
             entries.append(entry)
         articles.append({"title": title, "paragraphs": [{"context": context, "qas": entries}]})
     content = json.dumps({"version": version, "data": articles}, ensure_ascii=False)
-    opener = OPENERS.get(Path(path).suffix, open)
+    opener = OPENERS.get(Path(path).suffix.lower(), open)
     with writing(f"the file of questions {path}"), whole_file(path) as part:
         with opener(part, "wt", encoding="utf-8") as file:
             file.write(content)

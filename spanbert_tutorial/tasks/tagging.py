@@ -3,7 +3,8 @@
 
 The hidden state of a word's first token goes through one linear layer and a softmax; each tag is
 predicted on its own (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities from tags and their
-F1 follow CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
+F1 follow CoNLL's scorer, but over BERT's words, `U.S.` being four: figures are not comparable with
+those of `conlleval`. Shapes: B batch, n sequence, w words of a text, T tags.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import InputError, require, shown
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, padded, shares
 from spanbert_tutorial.tasks.tagging_files import (
     Entity,
@@ -147,8 +148,11 @@ class TaggingData(Data):
         words: list[Words] = []
         targets: list[np.ndarray] = []
         for text, entities in texts:
-            whole = Words.of(text, wordpiece)
-            tags = iter(bio(whole.offsets, entities))
+            try:
+                whole = Words.of(text, wordpiece)
+                tags = iter(bio(whole.offsets, entities))
+            except InputError as error:
+                raise InputError(f"the text {shown(text)}: {error}") from None
             for part in whole.parts(settings.max_length):
                 target = np.full(len(part.ids), NO_TARGET)
                 target[part.positions] = [known.index(next(tags)) for _ in part.positions]

@@ -34,7 +34,7 @@ TAG = re.compile(r"O|[BI]-.+")
 
 def read(*paths: str | Path, labeled: bool = True) -> Examples:
     """The texts of files, each a sentence or a line, with their entities. labeled: whether tags have
-    to be there; a `.txt` is then text, and its texts are its sentences.
+    to be there; a `.txt` without a tag in each line is then text, and its texts are its sentences.
 
     Raises InputError naming file, line and reason.
     """
@@ -43,7 +43,7 @@ def read(*paths: str | Path, labeled: bool = True) -> Examples:
         form = kind_of_file(path)
         before = len(texts)
         content = read_text(path, WANTED, translate=form != ".txt")
-        if form == ".txt" and not labeled:
+        if form == ".txt" and not labeled and not tagged(content):
             texts += ((sentence, []) for _, sentence in placed_sentences(content))
         else:
             lines = [(f"{path}, line {n}", line) for n, line in enumerate(lines_of(content), 1)]
@@ -96,6 +96,12 @@ def column_texts(lines: Iterable[tuple[str, str]], labeled: bool) -> Iterator[La
         named = sorted(spans(tags))
         entities = [(begins[first], begins[last + 1] - 1, label) for first, last, label in named]
         yield " ".join(words), entities
+
+
+def tagged(text: str) -> bool:
+    """Whether each line of a text ends with a tag, so that a `.txt` holds columns."""
+    ends = [columns_of(line)[1:][-1:] for line in lines_of(text) if visible(line)]
+    return ["O"] in ends and all(end and TAG.fullmatch(end[0]) for end in ends)
 
 
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:

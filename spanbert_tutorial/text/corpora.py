@@ -37,7 +37,7 @@ def hub_set(source: str | Path, *forms: str) -> tuple[str, str | None] | None:
     path, also of no file yet, if it ends like one of the forms."""
     found = HUB_SET.fullmatch(str(source))
     path = Path(source)
-    if not found or path.exists() or path.suffix in (*forms, ".xz", ".gz"):
+    if not found or path.exists() or path.suffix.lower() in (*forms, ".xz", ".gz"):
         return None
     return found[1], found[2]
 

@@ -43,7 +43,7 @@ def opened(path: Path, wanted: str, newline: str | None = None) -> Iterator[IO[s
     wanted: what to give instead, for messages. newline: as of `open`. What is wrong with the file
     becomes an InputError that names it.
     """
-    opener = OPENERS.get(path.suffix, open)
+    opener = OPENERS.get(path.suffix.lower(), open)
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline=newline) as file:
             yield file
@@ -64,8 +64,8 @@ def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
 
 
 def kind_of_file(path: str | Path) -> str:
-    """The ending of a file's name, without that of its packing: .json of `a.json.xz`."""
-    path = Path(path)
+    """The ending of a file's name in lower case, without that of its packing: .json of `a.JSON.xz`."""
+    path = Path(str(path).lower())
     return Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
 
 
