@@ -23,7 +23,7 @@ class AuxiliaryObjective:
     predicted), or one column `NAME` with a label for each row of the batch. loss_name: of its loss
     in figures. paired: whether it needs pairs of segments. counted: what the loss is a mean over,
     in one word; explained: what such a thing is, if that has to be said. chance: the loss of
-    somebody who guesses, in nats and in words; None where the tables of `unigram_baselines` tell
+    guessing at random, in nats and in words; None where the tables of `unigram_baselines` tell
     more. per_masked_token: whether its trained sum is divided by the number of masked tokens, not
     by that of its targets. weight_names: pairs (name here, name in a checkpoint) of what its
     weights begin with.

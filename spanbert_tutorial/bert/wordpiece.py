@@ -125,7 +125,7 @@ def pair_scores(
     """The score of merging each pair of neighboring tokens.
 
     words: tuples of tokens with their counts. by: "frequency" (BPE), how often the pair stands
-    together; "likelihood" (WordPiece, as it is usually told), that count divided by the product of
+    together; "likelihood" (WordPiece, as usually described), that count divided by the product of
     the counts of its parts; "gain", `likelihood_gain`. Raises InputError for any other.
     """
     tokens, pairs = count_tokens(words)
@@ -188,8 +188,8 @@ def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...
 
 
 def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Tokenizer:
-    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. lowercase: without
-    accents, too."""
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. lowercase: also
+    strips accents."""
     model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
@@ -287,8 +287,8 @@ class WordPiece:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
-        """A cased vocabulary of at most `vocab_size` tokens, the characters of the text first: 1,000,
-        and of the others those that make up a millionth of it. The same texts give the same.
+        """A cased vocabulary of at most `vocab_size` tokens: first the 1,000 most frequent characters
+        and every other one that is at least a millionth of the text. The same texts give the same.
 
         The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result
         is used as WordPiece. Raises InputError when not even the single characters fit.

@@ -59,7 +59,9 @@ def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
     path = Path(path)
     prefix = hidden_prefix(path)
     with new_parents(path):
-        for left in path.parent.glob(f"{prefix}*"):  # of killed processes
+        for left in path.parent.glob(
+            f"{prefix}*"
+        ):  # of killed processes: a path has one writer at a time
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=prefix, dir=path.parent) as beside:
             part = Path(beside, path.name)
@@ -79,6 +81,7 @@ def hidden_prefix(path: Path) -> str:
 
 
 def whole_folder(folder: str | Path) -> AbstractContextManager[Path]:
+    """As `whole_file`, for a folder."""
     return whole_file(folder, folder=True)
 
 

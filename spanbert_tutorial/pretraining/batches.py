@@ -174,8 +174,8 @@ def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
 
 
 class Batches(Iterator[dict[str, Tensor]]):
-    """Batches without end, epoch after epoch, that know their place: `state_dict` says it,
-    `load_state_dict` goes there and draws the same batches from there on.
+    """Batches without end, epoch after epoch, that can be resumed: `state_dict` saves the
+    place, `load_state_dict` returns to it and draws the same batches from there on.
 
     Of several processes each draws the same batch and takes its own part, `data.share`, so that
     together they see what one would.

@@ -8,6 +8,7 @@ second tasks, such as `boundary.*`), `tokenizer.json`, `tokenizer_config.json`, 
 import json
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -142,6 +143,8 @@ def write_folder(
         wordpiece.save(made)
         for name, text in texts.items():  # which may hold names of files in any bytes
             (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+        # or only its owner could read it
+        shutil.copymode(made / "config.json", made / "model.safetensors")
 
 
 def read_facts(source: str | Path) -> dict[str, Any]:

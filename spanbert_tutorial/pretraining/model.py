@@ -132,8 +132,8 @@ class FilledSpan:
 def fill_masks(
     model: PretrainingModel, wordpiece: WordPiece, text: str, top: int = 3
 ) -> list[FilledSpan]:
-    """What each head puts into each span of [MASK] in `text`. Raises InputError when there is
-    none."""
+    """What each head puts into each span of [MASK] in `text`. Leaves the model in evaluation
+    mode. Raises InputError when there is no [MASK]."""
     ids = wordpiece.encode(text)
     masked = ids == wordpiece.mask_id
     require(masked.any(), "the text has no [MASK]: write one [MASK] for each masked token.")

@@ -121,7 +121,7 @@ class FactorizedEmbeddings(Embeddings):
 
 
 class RepeatedLayer(nn.ModuleList):
-    """One layer, stored once, which a loop meets `times` times."""
+    """One layer, stored once, that is iterated over `times` times."""
 
     def __init__(self, layer: Layer, times: int) -> None:
         super().__init__([layer])

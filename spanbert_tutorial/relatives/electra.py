@@ -59,7 +59,8 @@ Batch = dict[str, Tensor]  # as from `PretrainingData`
 
 @dataclass(frozen=True)
 class ElectraConfig(EncoderConfig):
-    """Sizes of a generator or a discriminator, named as in transformers. embedding_size: E."""
+    """Sizes of a generator or a discriminator, named as in transformers. embedding_size: E.
+    The defaults are no released size; `preset` gives these."""
 
     layout: ClassVar[Layout] = ELECTRA
     presets: ClassVar[Mapping[str, tuple[int, ...]]] = SIZES

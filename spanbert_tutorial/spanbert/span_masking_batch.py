@@ -135,7 +135,7 @@ def draw_spans(
 def mask_spans(
     masked: np.ndarray, sizes: np.ndarray, spans: np.ndarray, budgets: np.ndarray
 ) -> np.ndarray:
-    """Masks span after span of each row, int [B,draws,2]; of the first one that is too dear for
+    """Masks span after span of each row, int [B,draws,2]; of the first one that is longer than
     what is left of its budget only the words that fit, and nothing after it.
 
     masked: bool [words], written to; budgets: int [B]. Returns what is left of them, int [B].

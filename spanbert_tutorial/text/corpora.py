@@ -80,7 +80,8 @@ def jsonl_documents(
             where = f'{path}, line {number}: not a JSON object with a string under "text"'
             with reading(where, "mend that line"):
                 document = parse_data(line)
-                text, left_out = document["text"], document.get("title") in leave_out
+                text, title = document["text"], document.get("title")
+                left_out = isinstance(title, str) and title in leave_out
                 # JSON can spell half a character (\ud83d alone), which no vocabulary can read
                 check_text(f"{path}, line {number}: text", text)
             if not left_out:

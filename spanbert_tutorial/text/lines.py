@@ -112,15 +112,15 @@ def unescaped(word: str) -> str:
 
 
 def check_columns(names: Iterable[str], where: str) -> None:
-    """Raises InputError when two columns have one name: it would be a guess which of them is meant."""
+    """Raises InputError when two columns have one name, so that it is ambiguous which is meant."""
     for name, often in Counter(names).items():
         told = f'{where}: {often} columns have the name "{name}"; rename or remove all but one.'
         require(often == 1 or not name, told)
 
 
 def parse_data(text: str) -> Any:
-    """The content of JSON. Raises ValueError for what is none, and for an object that has a key twice:
-    it would be a guess which of the values is meant."""
+    """The content of JSON. Raises ValueError for what is none, and for an object that has a key twice,
+    so that it is ambiguous which value is meant."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
