@@ -74,7 +74,7 @@ EXPERIMENTS = {
     ),
     "whole_words_answers": Row(
         "does a task miss what a model loses that never sees a part of a word?",
-        420,
+        400,
         ON_WIKIPEDIA | SQUAD,
     ),
     "pointing": Row(

@@ -4,7 +4,7 @@
 The models of `whole_words` (`--models`; those that are not there are trained first) are measured as
 there. Then they learn from questions of SQuAD 1.1, three samples, the same for all, by the recipe of
 `few_questions_here`, and are scored on 1,000 others. 4,096 questions were planned, with what each
-outcome would mean (`whole_words.CLAIMS`); all 11,877 were added for three conditions, because the
+outcome would mean (`whole_words.CLAIMS`); all 11,877 were added for two conditions, because the
 first scores were below those of a program that reads no question.
 """
 
@@ -16,7 +16,7 @@ from research.experiments.few_questions_here import figures, files, plan_of
 from research.grid import rounded
 from spanbert_tutorial.tasks import few_questions
 
-ALSO_ALL = ("none", "its beginning, 1.0", whole_words.TOKENS)
+ALSO_ALL = ("none", "its beginning, 1.0")
 # condition → from how many questions it learns
 SIZES = {arm: [4_096, 11_877] if arm in ALSO_ALL else [4_096] for arm in whole_words.ARMS}
 ARMS = tuple(SIZES)
