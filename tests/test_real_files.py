@@ -78,7 +78,7 @@ def test_a_comment_of_semeval_may_quote_a_marked_sentence(tmp_path):
 def test_a_test_file_of_semeval_without_labels_is_refused(tmp_path):
     bare = "\n".join(line for line in SEMEVAL.split("\n") if line[:1].isdigit())
     path = put(tmp_path, "test.txt", bare)
-    assert refused(relation_files.read, path).startswith(f"{path}, line 1: no relation")
+    assert refused(relation_files.read, path).startswith(f"{path}, line 1: the relation is missing")
 
 
 # --- CoNLL --------------------------------------------------------------------------

@@ -57,8 +57,8 @@ def parts(
         for number, document in enumerate(documents(source, leave_out), 1):
             if (number % every == 0) == held_out:
                 yield document
-        told = f"{source} has only {number} documents, and one in {every} is kept for measuring"
-        require(number >= every, f"{told}: give at least {every}.")
+        told = f"{source} is too short, as one document in {every} is kept for measuring"
+        require(number >= every, f"{told}: give at least {every} documents.")
 
 
 def open_text(
