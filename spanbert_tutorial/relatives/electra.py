@@ -170,13 +170,10 @@ class ElectraGenerator(ElectraEncoder):
         assign: bool = False,
     ) -> Any:
         """Tied: a file has the table only once, and loading may make two tables of one."""
-        if (
-            table := state_dict.get("embeddings.word_embeddings.weight")
-        ) is not None:
-            state_dict = {
-                **state_dict,
-                f"{MLM}.embedding_weight": table,
-            }
+        table = state_dict.get("embeddings.word_embeddings.weight")
+        if table is not None:
+            tied = {f"{MLM}.embedding_weight": table}
+            state_dict = {**state_dict, **tied}
         found = super().load_state_dict(state_dict, strict, assign)
         self.share_embeddings(self.embeddings)
         return found

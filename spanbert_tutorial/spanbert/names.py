@@ -30,8 +30,8 @@ class Block(NamedTuple):
 def named_blocks(
     documents: Iterable[dict], wordpiece: WordPiece, room: int = 62
 ) -> Iterator[Block]:
-    """Blocks of at most `room` tokens (a longer sentence is one) with their names. documents: as
-    `almanac.read` gives them."""
+    """Blocks of at most `room` tokens with their names; a longer sentence is a
+    block of its own. documents: as `almanac.read` gives them."""
     for document in documents:
         ids = np.zeros(0, dtype=np.int64)
         names: list[Name] = []
