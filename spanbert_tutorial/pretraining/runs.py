@@ -26,7 +26,7 @@ from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objecti
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.pretraining.train import train
 
-REHEARSAL = 3.0  # seconds that a rehearsal times at least
+REHEARSAL = 1.5  # seconds that a rehearsal times at least
 
 
 def new_model(run: Run, text: EncodedText) -> PretrainingModel:
