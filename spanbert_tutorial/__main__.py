@@ -100,8 +100,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def described(error: Exception) -> tuple[str, int]:
     """What went wrong and how to mend it, in one sentence, and the exit code."""
-    if isinstance(error, InputError):
-        return str(error) + "".join(f" Then {n}." for n in getattr(error, "__notes__", ())), 2
+    if isinstance(error, InputError | FloatingPointError):  # the latter of a training that diverged
+        notes = "".join(f" Then {note}." for note in getattr(error, "__notes__", ()))
+        return f"{error}{notes}", 2 if isinstance(error, InputError) else 1
     if isinstance(error, OSError):
         name = error.filename
         where = f" at {os.fsdecode(name)}" if isinstance(name, str | bytes) else ""
@@ -112,8 +113,6 @@ def described(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and out:
         mend = "give a smaller model or, where it is an option, --batch-size or --max-length"
         return f"out of memory: {mend}.", 2
-    if isinstance(error, FloatingPointError):
-        return f"{error} Start over with another --output.", 1
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}, line {place.lineno}"
     return f"{kind} in {where}: {error}; run it again with {TRACEBACK} to see more.", 1

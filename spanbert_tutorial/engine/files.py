@@ -59,9 +59,8 @@ def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
     path = Path(path)
     prefix = hidden_prefix(path)
     with new_parents(path):
-        for left in path.parent.glob(
-            f"{prefix}*"
-        ):  # of killed processes: a path has one writer at a time
+        # those of killed processes: a path has one writer at a time
+        for left in path.parent.glob(f"{prefix}*"):
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=prefix, dir=path.parent) as beside:
             part = Path(beside, path.name)
