@@ -74,7 +74,8 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns the exit code: 0, 1 for a training that diverged or a fault of
-    ours, 2 for bad input, 130 when stopped. Every failure is one sentence."""
+    ours, 2 for bad input, 130 when stopped, 141 when nobody reads on. Every other failure is one
+    sentence, which of the processes on one machine only the first says if all meet it."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -89,11 +90,17 @@ def main(arguments: list[str] | None = None) -> int:
         said = ": ".join([str(stop) or "Stopped", *getattr(stop, "__notes__", ())])
         print(f"{said}.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # as of `| head`, which other tools end by quietly, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's last flush
+        return 141
     except Exception as error:
         if TRACEBACK in given:
             traceback.print_exc()
         sentence, code = described(error)
-        print(f"error: {one_line(sentence)}", file=sys.stderr)
+        # bad input meets all processes, and one that ends breaks the connections of the others
+        shared = isinstance(error, InputError) or "by peer" in str(error)
+        if not shared or os.environ.get("LOCAL_RANK", "0") == "0":
+            print(f"error: {one_line(sentence)}", file=sys.stderr)
         return code
     return 0
 

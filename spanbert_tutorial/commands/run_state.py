@@ -16,10 +16,11 @@ from accelerate.utils import broadcast_object_list
 from filelock import FileLock, Timeout
 from torch import nn
 
+from spanbert_tutorial.commands.options import changed
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
-from spanbert_tutorial.errors import InputError, NoRoom, require
+from spanbert_tutorial.errors import NoRoom, require
 from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, reopen_text
 from spanbert_tutorial.text.corpora import Titles, corpus_files
@@ -39,73 +40,65 @@ def run_state(output: str, resume: bool) -> Iterator[Path | None]:
     that is still going, for a stopped one without `resume`, and for `resume` without a stopped one.
     """
     state = Path(output).parent / f"{Path(output).name}.training"
-    lock = FileLock(state / "lock")  # the system releases that of a killed process
     earlier, first = os.path.lexists(state), processes().is_main_process
-    try:
-        if first and earlier:
+    lock = FileLock(state / "lock")  # the system releases that of a killed run
+    if first and earlier:
+        hold(lock)
+    # A run killed at the very end left both; metrics that differ belong to another run.
+    written, rest = Path(output, "metrics.jsonl"), state / "metrics.jsonl"
+    complete = first and resume and written.is_file() and rest.is_file()
+    complete = complete and filecmp.cmp(written, rest, shallow=False)
+    if broadcast_object_list([complete])[0]:
+        if first:
+            lock.release()
+            remove_state(state)
+            print(f"The stopped run had already finished: {output} is complete.")
+        yield None
+        return
+
+    if first:
+        check_output(output)
+        require(earlier or not resume, f"there is no stopped run in {state}: leave out --resume.")
+        told = f"{state} holds a stopped run: continue it with --resume, or remove that folder."
+        require(resume or not earlier, told)
+        if not resume:
+            check_output(state)
+
+    def has_snapshot() -> bool:
+        return any(state.glob("snapshots/step-*[0-9]"))
+
+    with new_parents(state):
+        if first and not earlier:
+            state.mkdir(exist_ok=True)
             hold(lock)
-        # A run killed at the very end left both; metrics that differ belong to another run.
-        written, rest = Path(output, "metrics.jsonl"), state / "metrics.jsonl"
-        complete = first and resume and written.is_file() and rest.is_file()
-        complete = complete and filecmp.cmp(written, rest, shallow=False)
-        if broadcast_object_list([complete])[0]:
-            if first:
-                remove_state(lock)
-                print(f"The stopped run had already finished: {output} is complete.")
-            yield None
-            return
-
-        if first:
-            check_output(output)
-            told = f"there is no stopped run in {state}: leave out --resume."
-            require(earlier or not resume, told)
-            told = f"{state} holds a stopped run: continue it with --resume, or remove that folder."
-            require(resume or not earlier, told)
-            if not resume:
-                check_output(state)
-
-        def has_snapshot() -> bool:
-            return any(state.glob("snapshots/step-*[0-9]"))
-
-        with new_parents(state):
-            if first and not earlier:
-                state.mkdir(exist_ok=True)
-                hold(lock)
-            try:
-                yield state
-            except (KeyboardInterrupt, NoRoom, FloatingPointError) as stop:
-                if has_snapshot():  # `main` prints the note
-                    diverged = isinstance(stop, FloatingPointError)
-                    again = "continue with the same command and --resume"
-                    stop.add_note("start over with another --output" if diverged else again)
-                raise
-            finally:
-                if first and not earlier and not has_snapshot():
-                    remove_state(lock)  # nothing to resume from
-        if first:
-            remove_state(lock)
-    finally:
-        lock.release()
+        try:
+            yield state
+        except (KeyboardInterrupt, NoRoom, FloatingPointError) as stop:
+            if has_snapshot():  # `main` prints the note
+                over = isinstance(stop, FloatingPointError) and "start over with another --output"
+                stop.add_note(over or "continue with the same command and --resume")
+            raise
+        finally:
+            lock.release()  # first, or Windows could not remove its file
+            if first and not earlier and not has_snapshot():
+                shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
+    if first:
+        remove_state(state)
 
 
 def hold(lock: FileLock) -> None:
-    """Takes the lock of a state until its release or the end of this process. Raises InputError if
-    another run has it."""
+    """Takes a lock, where the file system knows locks. Raises InputError if another run has it."""
     try:
         lock.acquire(timeout=0)
-    except Timeout:
-        where = f"a run is still writing in {Path(lock.lock_file).parent}"
-        raise InputError(f"{where}: wait for it, or give another --output.") from None
-    except (OSError, NotImplementedError):
-        pass  # a file system without locks, or no folder
+    except (OSError, NotImplementedError) as error:
+        told = f"a run is still writing in {Path(lock.lock_file).parent}: wait for it"
+        require(not isinstance(error, Timeout), f"{told}, or give another --output.")
 
 
-def remove_state(lock: FileLock) -> None:
-    """Removes the state of a lock, the large parts first and the metrics last: they tell whose it
-    is."""
-    lock.release()  # Windows and network drives keep a file that is open
+def remove_state(state: Path) -> None:
+    """Removes the large parts first and the metrics last: they tell whose state it is."""
     for part in ("snapshots", "text", "."):
-        shutil.rmtree(Path(lock.lock_file).parent / part, ignore_errors=True)
+        shutil.rmtree(state / part, ignore_errors=True)
 
 
 def snapshots_of(state: Path, facts: Mapping[str, Any], start: nn.Module | None) -> Snapshots:
@@ -128,6 +121,9 @@ def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
     if processes().is_main_process:
         titles, corpus = read_titles(options.leave_out), options.corpus
         vocabulary = options.vocabulary or options.init_from
+        learned = not vocabulary and corpus != "almanac"
+        told = "--vocab-size is for learning a vocabulary, and here one is read: leave it out."
+        require(learned or not changed(options, "vocab-size"), told)
         # what the encoded text depends on: of files their content, wherever they lie
         facts = [corpus, vocabulary, options.vocab_size, options.held_out_every, sorted(titles)]
         if corpus != "almanac" and Path(corpus).exists():

@@ -162,7 +162,7 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     folder = checkpoint_folder(folder)
     objective, task = map(read_facts(folder).get, ("objective", "task"))
     told = f"{folder} was fine-tuned for {task}: give a model of `pretrain`"
-    require(not task, f"{told} (export also takes one of `finetune squad`).")
+    require(not task, f"{told} (export: or `finetune squad`), or open it with its task's class.")
     told = f"{folder} has no heads of this project"
     require(objective, f"{told}: open it with BertEncoder.from_huggingface instead.")
     encoder, others, *_ = BertEncoder.read(folder)
