@@ -74,7 +74,8 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns the exit code: 0, 1 for a training that diverged or a fault of
-    ours, 2 for bad input, 130 when stopped. Every failure is one sentence."""
+    ours, 2 for bad input, 130 when stopped, 141 when nobody reads on. Every other failure is one
+    sentence, which of the processes on one machine only the first says if all meet it."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -89,19 +90,26 @@ def main(arguments: list[str] | None = None) -> int:
         said = ": ".join([str(stop) or "Stopped", *getattr(stop, "__notes__", ())])
         print(f"{said}.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # as of `| head`, which other tools end by quietly, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's last flush
+        return 141
     except Exception as error:
         if TRACEBACK in given:
             traceback.print_exc()
         sentence, code = described(error)
-        print(f"error: {one_line(sentence)}", file=sys.stderr)
+        # bad input meets all processes, and one that ends breaks the connections of the others
+        shared = isinstance(error, InputError) or "by peer" in str(error)
+        if not shared or os.environ.get("LOCAL_RANK", "0") == "0":
+            print(f"error: {one_line(sentence)}", file=sys.stderr)
         return code
     return 0
 
 
 def described(error: Exception) -> tuple[str, int]:
     """What went wrong and how to mend it, in one sentence, and the exit code."""
-    if isinstance(error, InputError):
-        return str(error) + "".join(f" Then {n}." for n in getattr(error, "__notes__", ())), 2
+    if isinstance(error, InputError | FloatingPointError):  # the latter of a training that diverged
+        notes = "".join(f" Then {note}." for note in getattr(error, "__notes__", ()))
+        return f"{error}{notes}", 2 if isinstance(error, InputError) else 1
     if isinstance(error, OSError):
         name = error.filename
         where = f" at {os.fsdecode(name)}" if isinstance(name, str | bytes) else ""
@@ -112,8 +120,6 @@ def described(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and out:
         mend = "give a smaller model or, where it is an option, --batch-size or --max-length"
         return f"out of memory: {mend}.", 2
-    if isinstance(error, FloatingPointError):
-        return f"{error} Start over with another --output.", 1
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}, line {place.lineno}"
     return f"{kind} in {where}: {error}; run it again with {TRACEBACK} to see more.", 1

@@ -18,6 +18,7 @@ from spanbert_tutorial.tasks.classification import ClassificationModel, Sentence
 from spanbert_tutorial.tasks.relation_files import read as read_relations
 from spanbert_tutorial.tasks.sentence_files import read as read_sentences
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
+from spanbert_tutorial.text.lines import read_text
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 WORDPIECE: WordPiece = read_vocabulary(TINY)
@@ -296,10 +297,10 @@ def models(answerer):
 
 
 def predicted(folder, task, model, *data, more=()):
-    output = folder / f"{task}{len(list(folder.iterdir()))}.jsonl"
+    output = folder / f"{task}{len(list(folder.iterdir()))}.jsonl.gz"
     given = ["--model", model, "--data", *data, "--output", output, *more]
     assert main(["predict", task, *map(str, given)]) == 0
-    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in read_text(output, "").splitlines()]
 
 
 def test_predict_answers(models, tmp_path):
@@ -318,6 +319,10 @@ def test_predict_answers(models, tmp_path):
     places = {(row["start"], row["end"]) for (row,) in found}
     assert len(places) == 1 and len(found[0][0]["n_best"]) == 2
     assert found[0][0]["text"] == CONTEXT[slice(*places.pop())]
+    (tmp_path / "in").mkdir()
+    both = plain, written(tmp_path / "in", plain.name, CONTEXT)
+    ids = [row["id"] for row in predicted(tmp_path, "squad", models / "qa", *both, more=ask)]
+    assert len({*ids}) == 2
     given = ["--model", models / "qa", "--data", labeled]
     given += ["--output", tmp_path / "x", "--question", "?"]
     assert main(["predict", "squad", *map(str, given)]) == 2 and not (tmp_path / "x").exists()

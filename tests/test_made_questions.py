@@ -95,13 +95,8 @@ def test_what_is_written_is_read_back(tmp_path, packing):
 
 def test_the_command_writes_a_file_to_fine_tune_on(corpus, tmp_path, capsys):
     (tmp_path / "titles.txt").write_text("text 0\ntext 1\n")
-    options = [
-        "make-questions",
-        "--corpus",
-        str(corpus),
-        "--leave-out",
-        str(tmp_path / "titles.txt"),
-    ]
+    options = ["make-questions", "--corpus", str(corpus)]
+    options += ["--leave-out", str(tmp_path / "titles.txt")]
     assert main([*options, "--output", str(tmp_path / "made.json.xz")]) == 0
     questions = read(tmp_path / "made.json.xz")
     assert f"{len(questions)} questions" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad
 input."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_the_same_seed_gives_the_same_weights(capsys, corpus, tmp_path):
     assert made[0] == made[1] != made[2]
 
 
-def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
+def test_no_refused_command_writes_anything(capsys, corpus, tmp_path, monkeypatch):
     """Each bad input: exit code 2, one sentence that names it, and an untouched folder."""
     (tmp_path / "taken").mkdir()
     (tmp_path / "file").write_text("x")
@@ -92,11 +93,21 @@ def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
         (f"{corpus} --output {new} --steps 0", "--steps: 0 is not between 1 and 999,999,999"),
         (f"{corpus} --output {new} --max-length 600 --vocab-size 80", "600"),
     ]
+    cases = [(f"pretrain --corpus {arguments}", expected) for arguments, expected in cases]
+    cases += [  # what would do nothing, or something else than it seems
+        (f"pretrain --vocab-size 90 --output {new}", "leave it out"),
+        (f"inspect --task squad --data x --words a --corpus {corpus}", "--corpus is of a text"),
+        (f"inspect --task squad --data {new}.tgz", "is an archive: unpack it"),
+        (f"answer --model x --context-file {corpus} --question a --question b", "one --question"),
+        (f"make-questions --corpus {corpus} --output {new}.csv", "would hold JSON"),
+    ]
     for arguments, expected in cases:
-        code, _, err = run(capsys, f"pretrain --corpus {arguments}")
+        code, _, err = run(capsys, arguments)
         assert code == 2 and expected in err, (arguments, err)
         assert err.startswith("error: ") and err.count("\n") == 1, err
         assert sorted(tmp_path.rglob("*")) == before, arguments
+    monkeypatch.setenv("LOCAL_RANK", "1")  # of several processes the first one tells
+    assert run(capsys, "pretrain --steps 0") == (2, "", "")
 
 
 def test_only_a_lack_of_memory_is_called_one():
@@ -107,11 +118,11 @@ def test_only_a_lack_of_memory_is_called_one():
 
 
 def test_python_dash_m_works_from_a_shell():
-    made = subprocess.run(
-        [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--corpus", "nowhere"],
-        capture_output=True,
-        text=True,
-    )
-    assert made.returncode == 2
-    assert "nowhere does not exist" in made.stderr
+    line = [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--corpus", "nowhere"]
+    made = subprocess.run(line, capture_output=True, text=True)
+    assert made.returncode == 2 and "nowhere does not exist" in made.stderr
     assert "Traceback" not in made.stderr
+    read, write = os.pipe()
+    os.close(read)  # as `| head` does when it has enough
+    made = subprocess.run(line, stdout=write, stderr=subprocess.PIPE)
+    assert os.name == "nt" or (made.returncode, made.stderr) == (141, b"")

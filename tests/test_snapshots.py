@@ -247,6 +247,10 @@ def test_a_run_that_is_killed_and_stopped_ends_like_the_run_that_was_left_alone(
             break  # the run was faster than the last of them
         if step == 12:
             process = resumed_until(20)
+            process.send_signal(signal.SIGSTOP)  # it is still there
+            assert main([*given, str(tmp_path / "hunted"), "--resume"]) == 2
+            assert "a run is still writing in" in capsys.readouterr().err
+            process.send_signal(signal.SIGCONT)
             process.send_signal(signal.SIGINT)
             _, complaint = process.communicate(timeout=120)
             assert process.returncode == 130 and "--resume" in complaint, complaint

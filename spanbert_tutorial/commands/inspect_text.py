@@ -8,13 +8,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from spanbert_tutorial.commands.options import HELP, add, with_options
+from spanbert_tutorial.commands.options import HELP, add, changed, with_options
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, TEXT, describe
 from spanbert_tutorial.commands.run_state import encoded_text
 from spanbert_tutorial.commands.tasks import TASKS, read_in_words, reading
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.hooks import with_bar
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.pretraining.evaluation import baseline_losses
 from spanbert_tutorial.pretraining.presets import Run
@@ -25,7 +25,7 @@ PREVIEWS = 2  # examples to look at
 def inspect_options(parser: argparse.ArgumentParser) -> None:
     """Options of `inspect`: those of `pretrain` that concern the text, words to cut, and those of
     `finetune` that concern the data."""
-    add(parser, *TEXT, "subtask")
+    add(parser, *TEXT, "vocabulary", "max-length", "subtask")
     add(parser, "words", nargs="+")
     task = "look at the files of a task instead of a text; needs --data"
     add(parser, "task", choices=TASKS, help=task)
@@ -60,6 +60,8 @@ def inspect_task(options: argparse.Namespace) -> None:
     """Reads the files as `finetune` does, and prints their counts and the first examples."""
     task = TASKS[options.task]
     require(options.data, "--task needs --data: give the files of the task.")
+    for name in changed(options, *TEXT, "words"):
+        raise InputError(f"--{name} is of a text, not of a task: leave out --{name} or --task.")
     for name, value in (how := reading(options, task)).items():
         require(value, f"--task {options.task} needs --{name}: give {HELP[name]}.")
     examples = task.code.read(*options.data, **how, **task.training)

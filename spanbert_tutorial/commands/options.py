@@ -14,8 +14,8 @@ HELP = {
     # text
     "corpus": "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of "
     "such files, or OWNER/NAME on the Hugging Face hub",
-    "vocabulary": "a vocab.txt, tokenizer.json or checkpoint (default: that of --init-from, else the "
-    "almanac's own, else learned from the text)",
+    "vocabulary": "a vocab.txt, tokenizer.json or checkpoint (default: that of the model to start "
+    "from, else the almanac's own, else learned from the text)",
     "vocab-size": "number of tokens in a learned vocabulary (default: 8000)",
     "leave-out": "text file of titles, one per line: documents of a .jsonl with these are skipped",
     "held-out-every": "hold out one document in so many for evaluation (default: 50; the almanac "
@@ -91,6 +91,11 @@ def add(parser: argparse.ArgumentParser, *names: str, **how: Any) -> None:
         if name in ACTIONS:
             known["action"] = ACTIONS[name]
         parser.add_argument(f"--{name}", **known | how)
+
+
+def changed(options: argparse.Namespace, *names: str) -> list[str]:
+    """Those of the options that have another value than they have by default."""
+    return [n for n in names if getattr(options, n.replace("-", "_")) != DEFAULTS.get(n)]
 
 
 def number(kind: type, least: float, most: float) -> Callable[[str], float]:

@@ -35,14 +35,12 @@ from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations, wi
 from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
 
 HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus takes too long
-
-
-TEXT = ("corpus", "vocabulary", "vocab-size", "leave-out", "held-out-every", "max-length")
+TEXT = ("corpus", "vocab-size", "leave-out", "held-out-every")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options; `settings` fills in the defaults that depend on `--config`."""
-    add(parser, *TEXT)
+    add(parser, *TEXT, "vocabulary", "max-length")
     output = "folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"
     add(parser, "output", help=output)
     add(parser, "config", "steps", "batch-size", "accumulate", "learning-rate", "init-from")
@@ -147,7 +145,6 @@ def start(options: argparse.Namespace, run: Run, text: EncodedText) -> Pretraini
     """The model to start from: that of --init-from, or None for a new one."""
     if not options.init_from:
         return None
-
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
     positions = config.max_position_embeddings

@@ -20,7 +20,7 @@ from spanbert_tutorial.tasks.relation_extraction import RelationExtractor
 from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 from spanbert_tutorial.tasks.squad_files import Question
 from spanbert_tutorial.tasks.tagging import Tagger
-from spanbert_tutorial.text.lines import kind_of_file, read_text
+from spanbert_tutorial.text.lines import kind_of_file, read_text, visible
 from spanbert_tutorial.text.sentences import placed_sentences
 
 Row = dict[str, Any]
@@ -30,7 +30,9 @@ def plain_text(path: str) -> str | None:
     """The text of a .txt, its line ends unchanged: the offsets count them; None for other files."""
     if kind_of_file(path) != ".txt":
         return None
-    return read_text(path, "a text file", translate=False)
+    text = read_text(path, "a text file", translate=False)
+    require(visible(text), f"{path} holds no text: give a file with at least one sentence.")
+    return text
 
 
 def place(text: str, start: int, end: int) -> Row:
@@ -47,9 +49,10 @@ def answers(options: argparse.Namespace, answerer: QuestionAnswerer) -> Iterator
     asking = options.question or []
     mend = "give both a .txt and a --question, or neither"
     require(bool(plain) == bool(asking), f"--question belongs to plain text: {mend}.")
+    names = [Path(path).name for path in plain]
     asked = [
-        Question(f"{Path(path).name}, question {number}", question, text)
-        for path, text in plain.items()
+        Question(f"{name if names.count(name) == 1 else path}, question {number}", question, text)
+        for name, (path, text) in zip(names, plain.items(), strict=True)
         for number, question in enumerate(asking, start=1)
     ]
     asked += squad_files.read(*(path for path in options.data if path not in plain), labeled=False)

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from accelerate.utils import broadcast_object_list
+from filelock import FileLock, Timeout
 from torch import nn
 
+from spanbert_tutorial.commands.options import changed
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
@@ -32,19 +34,23 @@ def run_state(output: str, resume: bool) -> Iterator[Path | None]:
     """The folder next to `output` in which a run keeps its state until `output` is complete; None
     if a stopped run had already finished. All processes follow what the first one finds.
 
-    Whatever stops the code inside, a state with a snapshot is kept, and Ctrl-C and a full disk have
-    a note on how to resume; a state without one is removed, if it was made here. Raises InputError,
-    in the first process, for an output that exists or cannot be made, for a stopped run without
-    `resume`, and for `resume` without a stopped run.
+    Whatever stops the code inside, a state with a snapshot is kept, and Ctrl-C, a full disk and a
+    divergence have a note on how to go on; a state without one is removed, if it was made here.
+    Raises InputError, in the first process, for an output that exists or cannot be made, for a run
+    that is still going, for a stopped one without `resume`, and for `resume` without a stopped one.
     """
     state = Path(output).parent / f"{Path(output).name}.training"
     earlier, first = os.path.lexists(state), processes().is_main_process
+    lock = FileLock(state / "lock")  # the system releases that of a killed run
+    if first and earlier:
+        hold(lock)
     # A run killed at the very end left both; metrics that differ belong to another run.
     written, rest = Path(output, "metrics.jsonl"), state / "metrics.jsonl"
     complete = first and resume and written.is_file() and rest.is_file()
     complete = complete and filecmp.cmp(written, rest, shallow=False)
     if broadcast_object_list([complete])[0]:
         if first:
+            lock.release()
             remove_state(state)
             print(f"The stopped run had already finished: {output} is complete.")
         yield None
@@ -62,17 +68,31 @@ def run_state(output: str, resume: bool) -> Iterator[Path | None]:
         return any(state.glob("snapshots/step-*[0-9]"))
 
     with new_parents(state):
+        if first and not earlier:
+            state.mkdir(exist_ok=True)
+            hold(lock)
         try:
             yield state
-        except (KeyboardInterrupt, NoRoom) as stop:
-            if has_snapshot():
-                stop.add_note("continue with the same command and --resume")  # `main` prints it
+        except (KeyboardInterrupt, NoRoom, FloatingPointError) as stop:
+            if has_snapshot():  # `main` prints the note
+                over = isinstance(stop, FloatingPointError) and "start over with another --output"
+                stop.add_note(over or "continue with the same command and --resume")
             raise
         finally:
+            lock.release()  # first, or Windows could not remove its file
             if first and not earlier and not has_snapshot():
                 shutil.rmtree(state, ignore_errors=True)  # nothing to resume from
     if first:
         remove_state(state)
+
+
+def hold(lock: FileLock) -> None:
+    """Takes a lock, where the file system knows locks. Raises InputError if another run has it."""
+    try:
+        lock.acquire(timeout=0)
+    except (OSError, NotImplementedError) as error:
+        told = f"a run is still writing in {Path(lock.lock_file).parent}: wait for it"
+        require(not isinstance(error, Timeout), f"{told}, or give another --output.")
 
 
 def remove_state(state: Path) -> None:
@@ -101,6 +121,9 @@ def encoded_text(options: argparse.Namespace, folder: Path) -> EncodedText:
     if processes().is_main_process:
         titles, corpus = read_titles(options.leave_out), options.corpus
         vocabulary = options.vocabulary or options.init_from
+        learned = not vocabulary and corpus != "almanac"
+        told = "--vocab-size is for learning a vocabulary, and here one is read: leave it out."
+        require(learned or not changed(options, "vocab-size"), told)
         # what the encoded text depends on: of files their content, wherever they lie
         facts = [corpus, vocabulary, options.vocab_size, options.held_out_every, sorted(titles)]
         if corpus != "almanac" and Path(corpus).exists():

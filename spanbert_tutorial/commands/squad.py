@@ -18,7 +18,7 @@ from spanbert_tutorial.tasks import squad, squad_files
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import encode
 from spanbert_tutorial.text.corpora import documents
-from spanbert_tutorial.text.lines import read_text
+from spanbert_tutorial.text.lines import kind_of_file, read_text
 
 ENGLISH = {"the", "of", "and", "is", "was", "to"}  # every sixth word or so
 
@@ -26,7 +26,7 @@ ENGLISH = {"the", "of", "and", "is", "was", "to"}  # every sixth word or so
 def answer_options(parser: argparse.ArgumentParser) -> None:
     add(parser, "model", required=True)
     add(parser, "vocabulary", help="its vocabulary, if it is not in that folder")
-    add(parser, "question", action="store", required=True, help="the question to answer")
+    add(parser, "question", required=True, help="the question to answer")
     add(parser, "context-file", required=True, help="text file (UTF-8)")
     add(parser, "threshold", "n-best", "max-answer-length")
 
@@ -113,10 +113,12 @@ def print_notes(
 
 
 def answer(options: argparse.Namespace) -> None:
+    question, *more = options.question
+    require(not more, "answer takes one --question: give several to predict squad.")
     # line ends unchanged, because the offsets count them
     context = read_text(options.context_file, "a text file", translate=False)
     answerer = open_model(qa.QuestionAnswerer, options)
-    best = answerer.answer(options.question, context, options.threshold, options.n_best)
+    best = answerer.answer(question, context, options.threshold, options.n_best)
     scores = f"score {best.score:.2f}, null score {best.null_score:.2f}"
     print(best.text or "(no answer)")
     print(f"{scores}, characters {best.start} to {best.end}")
@@ -128,6 +130,8 @@ def answer(options: argparse.Namespace) -> None:
 def make_questions(options: argparse.Namespace) -> None:
     """Generates questions from the documents of a corpus and writes a SQuAD file."""
     output = check_output(options.output)
+    mend = "give one that ends in .json (also .xz, .gz)"
+    require(kind_of_file(output) in ("", ".json"), f"{output} would hold JSON: {mend}.")
     words: Counter[bool] = Counter()  # whether each is one of ENGLISH
 
     def counted() -> Iterator[list[str]]:

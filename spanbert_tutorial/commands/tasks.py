@@ -140,7 +140,7 @@ TASKS = {
 COMMANDS = {
     "finetune": ("Fine-tune a checkpoint", "folder of the fine-tuned model"),
     "evaluate": ("Score a fine-tuned model", "new folder for predictions and scores (.json)"),
-    "predict": ("Predict (ignoring labels)", "output file, one JSON line per example"),
+    "predict": ("Predict (ignoring labels)", "file of one JSON line per example (or .xz, .gz)"),
 }
 
 

@@ -5,19 +5,23 @@ Everything is first written to a hidden folder next to its target, forced to the
 as the last step. A reader, or a run after a power cut, finds the old content or all of the new.
 """
 
+import gzip
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from safetensors import SafetensorError
 
 from spanbert_tutorial.errors import NoRoom
 
+OPENERS: dict[str, Callable[..., IO]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -42,9 +46,10 @@ def writing(what: object, mend: str = "make room, or give another --output") -> 
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Writes a text file in UTF-8, completely or not at all. Raises OSError if that fails."""
-    with whole_file(path) as part:
-        part.write_text(text, encoding="utf-8")
+    """Writes a text file in UTF-8, also packed (.xz, .gz), whole or not at all. Raises OSError."""
+    opener = OPENERS.get(Path(path).suffix.lower(), open)
+    with whole_file(path) as part, opener(part, "wt", encoding="utf-8") as file:
+        file.write(text)
 
 
 def write_json(path: str | Path, content: object) -> None:
@@ -59,9 +64,8 @@ def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
     path = Path(path)
     prefix = hidden_prefix(path)
     with new_parents(path):
-        for left in path.parent.glob(
-            f"{prefix}*"
-        ):  # of killed processes: a path has one writer at a time
+        # those of killed processes: a path has one writer at a time
+        for left in path.parent.glob(f"{prefix}*"):
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=prefix, dir=path.parent) as beside:
             part = Path(beside, path.name)

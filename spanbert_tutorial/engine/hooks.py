@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -26,11 +26,11 @@ class Hook:
     def on_log(self, state: Any) -> None: ...
 
 
-def progress_bar(steps: int, done: int = 0, unit: str = "step", delay: float = 0.0) -> tqdm:
+def progress_bar(steps: int | None, done: int = 0, unit: str = "step", delay: float = 0.0) -> tqdm:
     """A progress bar in the terminal or a live notebook; silent where outputs are stored
     (SPANBERT_TUTORIAL_STATIC=1).
 
-    done: steps of an earlier part of the run. delay: seconds before the bar appears.
+    steps: None if unknown. done: steps of an earlier part. delay: seconds before the bar appears.
     """
     # stdout may be a file of results, but a notebook shows stderr in red
     notebook = type(sys.stdout).__module__.startswith("ipykernel")
@@ -47,10 +47,11 @@ def progress_bar(steps: int, done: int = 0, unit: str = "step", delay: float = 0
     )
 
 
-def with_bar(items: Sequence[Item], unit: str) -> Iterator[Item]:
+def with_bar(items: Iterable[Item], unit: str) -> Iterator[Item]:
     """Yields the items, with a progress bar once that takes longer than two seconds. unit: what one
     item is."""
-    with progress_bar(len(items), unit=unit, delay=2.0) as bar:
+    steps = len(items) if isinstance(items, Sized) else None
+    with progress_bar(steps, unit=unit, delay=2.0) as bar:
         for item in items:
             yield item
             bar.update()

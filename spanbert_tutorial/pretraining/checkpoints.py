@@ -162,9 +162,9 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     folder = checkpoint_folder(folder)
     objective, task = map(read_facts(folder).get, ("objective", "task"))
     told = f"{folder} was fine-tuned for {task}: give a model of `pretrain`"
-    require(not task, f"{told} (export also takes one of `finetune squad`).")
-    told = f"{folder} has no heads of this project"
-    require(objective, f"{told}: open it with BertEncoder.from_huggingface instead.")
+    require(not task, f"{told} (export: or `finetune squad`), or open it with its task's class.")
+    told = f"{folder} has no heads of this project: give a model of `pretrain`"
+    require(objective, f"{told}, or open it with QuestionAnswerer or BertEncoder.")
     encoder, others, *_ = BertEncoder.read(folder)
     model = PretrainingModel(encoder.config, objective_or_mixture(str(objective)), encoder)
     here = {there: here for here, there in head_names(model).items()}

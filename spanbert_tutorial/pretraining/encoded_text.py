@@ -11,6 +11,7 @@ import numpy as np
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.text.corpora import documents, read_almanac
@@ -54,7 +55,7 @@ def parts(
             yield split_sentences(entry["text"])
     else:
         number = 0
-        for number, document in enumerate(documents(source, leave_out), 1):
+        for number, document in enumerate(with_bar(documents(source, leave_out), " documents"), 1):
             if (number % every == 0) == held_out:
                 yield document
         told = f"{source} is too short, as one document in {every} is kept for measuring"

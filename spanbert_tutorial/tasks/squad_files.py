@@ -12,11 +12,10 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
-from spanbert_tutorial.engine.files import whole_file, writing
+from spanbert_tutorial.engine.files import write_text, writing
 from spanbert_tutorial.errors import InputError, check_text, reading, require, shown
 from spanbert_tutorial.text.corpora import hub_rows, hub_set
 from spanbert_tutorial.text.lines import (
-    OPENERS,
     SPACE,
     Examples,
     check_columns,
@@ -223,7 +222,5 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
             entries.append(entry)
         articles.append({"title": title, "paragraphs": [{"context": context, "qas": entries}]})
     content = json.dumps({"version": version, "data": articles}, ensure_ascii=False)
-    opener = OPENERS.get(Path(path).suffix.lower(), open)
-    with writing(f"the file of questions {path}"), whole_file(path) as part:
-        with opener(part, "wt", encoding="utf-8") as file:
-            file.write(content)
+    with writing(f"the file of questions {path}"):
+        write_text(path, content)

@@ -50,7 +50,7 @@ def corpus_files(path: str | Path) -> list[Path]:
     require(os.path.exists(path), told)
     found = files_in(path) if path.is_dir() else [path]
     files = [file for file in found if kind_of_file(file) in FORMS]
-    require(files, f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give another.")
+    require(files, f"the corpus {path} holds no .txt or .jsonl (or .xz, .gz): give or unpack one.")
     return files
 
 

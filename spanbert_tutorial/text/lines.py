@@ -11,14 +11,14 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from spanbert_tutorial.engine.files import OPENERS
 from spanbert_tutorial.errors import InputError, parse_json, require
 
-OPENERS: dict[str, Callable[..., IO]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 LINE_END = re.compile(r"\r\n|\r|\n")
 GAP = re.compile(r"[ \t]+")
@@ -43,6 +43,8 @@ def opened(path: Path, wanted: str, newline: str | None = None) -> Iterator[IO[s
     wanted: what to give instead, for messages. newline: as of `open`. What is wrong with the file
     becomes an InputError that names it.
     """
+    archive = kind_of_file(path) in (".tar", ".tgz", ".zip")
+    require(not archive, f"{path} is an archive: unpack it, then give {wanted}.")
     opener = OPENERS.get(path.suffix.lower(), open)
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline=newline) as file:
