@@ -74,9 +74,10 @@ def run_state(output: str, resume: bool) -> Iterator[Path | None]:
         try:
             yield state
         except (KeyboardInterrupt, NoRoom, FloatingPointError) as stop:
+            diverged = isinstance(stop, FloatingPointError)
+            mend = "continue with the same command and --resume"
             if has_snapshot():  # `main` prints the note
-                over = isinstance(stop, FloatingPointError) and "start over with another --output"
-                stop.add_note(over or "continue with the same command and --resume")
+                stop.add_note("start over with another --output" if diverged else mend)
             raise
         finally:
             lock.release()  # first, or Windows could not remove its file
