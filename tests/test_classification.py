@@ -279,6 +279,15 @@ def test_the_command(tmp_path, capsys, file):
     assert json.loads(said) == {"accuracy": 100}
     code, _, wrong = run(capsys, f"evaluate {line} sst2 {evaluate}2")
     assert code == 2 and 'line 1: SST-2 needs a column "sentence"' in wrong
+    predict = f"predict sentences --data {{}} --subtask {{}} {evaluate}3".format
+    bare, sst = file("A.\tB.", "bare.tsv"), file("sentence\tlabel\nA.\t1", "sst.tsv")
+    code, _, wrong = run(capsys, predict(bare, "wnli"))
+    assert code == 2 and "was fine-tuned with --subtask rte, not wnli" in wrong
+    code, _, wrong = run(capsys, predict(sst, "rte"))
+    assert code == 2 and 'RTE needs a column "sentence1" and "sentence2", not only' in wrong
+    config = model / "config.json"
+    config.write_text(config.read_text().replace("subtask", "earlier"))
+    assert run(capsys, predict(bare, "wnli"))[0] == 0  # models that do not tell still open
 
 
 # --- controls -----------------------------------------------------------------------
