@@ -71,6 +71,8 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     assert (code, err) == (0, "") and "[UNK]" not in out and "new heads: none" in out
     made = json.loads((tmp_path / "made" / "config.json").read_text(encoding="utf-8"))
     assert (made["num_hidden_layers"], made["hidden_dropout_prob"]) == (4, 0.1)
+    code, out, err = run(capsys, f"{line}/new --max-length 513")
+    assert code == 2 and "512 positions" in err and "--max-length" in err and "Reading" not in out
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     (source / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
     code, _, err = run(capsys, f"{line}/new")

@@ -2,6 +2,7 @@
 vocabulary."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, parts
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
@@ -119,6 +121,16 @@ def test_the_papers_sizes_have_the_papers_recipe(size, objective):
     assert list(recipe.betas) == said["betas"] and recipe.epsilon == said["epsilon"]
     assert recipe.weight_decay == said["weight_decay"] and run.dropout == said["dropout"]
     assert run.initializer_range == 0.02 and not run.sinusoidal_positions
+
+
+def test_a_model_of_another_objective_or_vocabulary_is_told(almanac_text):
+    run = Run(objective="mlm", steps=1)
+    model = runs.new_model(run, almanac_text)
+    with pytest.raises(InputError, match="has the heads of mlm: name their objective, not mix"):
+        runs.pretrain(replace(run, objective="mix"), almanac_text, model)
+    model.encoder.config = replace(model.encoder.config, vocab_size=9)
+    with pytest.raises(InputError, match="of the text has 2,000 tokens and the model 9: give"):
+        runs.pretrain(run, almanac_text, model)
 
 
 @pytest.mark.parametrize("start", [None, 0.5])

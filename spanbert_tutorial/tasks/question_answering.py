@@ -23,6 +23,7 @@ from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, is_number, require, shown
 from spanbert_tutorial.pretraining.checkpoints import (
+    check_vocabulary,
     load_head,
     read_facts,
     read_vocabulary,
@@ -32,7 +33,6 @@ from spanbert_tutorial.tasks.fine_tuning import (
     Data,
     FineTuning,
     check_start,
-    check_vocabulary,
     fit,
     stacked,
 )
@@ -288,8 +288,8 @@ class QuestionAnswerer:
         if model is None:
             mend = "fine-tune it first with `python -m spanbert_tutorial finetune squad`."
             raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
-        wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
-        check_vocabulary(wordpiece, model.encoder)
+        own = source if tokenizer is None else tokenizer
+        check_vocabulary(wordpiece := read_vocabulary(own), model.encoder, own)
         facts = read_facts(source)
         limits = {name: facts[key] for key, name in CONFIG_KEYS.items() if key in facts}
         whole = all(type(value) is int for value in limits.values())
