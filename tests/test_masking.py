@@ -1,6 +1,7 @@
 """Token and whole-word masking, and the 80/10/10 replacement."""
 
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 
@@ -113,6 +114,10 @@ def test_a_seed_in_place_of_a_generator_is_named(scheme):
     ):
         with pytest.raises(InputError, match="rng is 0: give a generator"):
             draw()
+    with pytest.raises(InputError, match="rng is <module 'random'"):
+        scheme(0.15).select(np.ones(3, dtype=bool), random)
+    with pytest.raises(InputError, match=r"ids have shape \(\) and type object: give whole"):
+        corrupt(None, np.ones(3, dtype=bool), generator(), mask_id=MASK, random_ids=RANDOM_IDS)
 
 
 # --- corrupt ------------------------------------------------------------------------

@@ -274,6 +274,10 @@ def test_predictions_are_answers_at_any_threshold_and_name_the_question(answerer
     )
     with pytest.raises(InputError, match='^article "", question 3: the context is empty'):
         answerer.predict([*questions, Question("3", QUESTION, " ")])
+    with pytest.raises(InputError, match="question 0: the id occurs 2 times"):
+        answerer.predict([*questions, questions[0]])
+    with pytest.warns(UserWarning, match="of a question only the first 64 tokens are read"):
+        encode(answerer.wordpiece, "Who " * 65, CONTEXT)
 
 
 # --- checkpoints --------------------------------------------------------------------

@@ -226,7 +226,7 @@ def check_flags(name: str, found: np.ndarray, ndim: int) -> None:
 def check_generator(rng: object) -> None:
     """Raises InputError for a seed in place of a generator."""
     told = f"rng is {shown(rng)}: give a generator, such as np.random.default_rng(0)."
-    require(hasattr(rng, "random"), told)
+    require(isinstance(rng, Generator), told)
 
 
 def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -238,6 +238,9 @@ def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
 
 def check_masked(masked: np.ndarray, ids: np.ndarray) -> None:
     """Raises InputError unless masked is bool, with ids' shape."""
+    told = f"ids have shape {ids.shape} and type {ids.dtype}: give whole numbers, [n] or [B,n]."
+    whole = ids.dtype.kind in "iu" or not ids.size
+    require(ids.ndim and whole, told)
     check_flags("masked", masked, ids.ndim)
     told = f"masked has shape {masked.shape}: give {ids.shape}, as ids."
     require(masked.shape == ids.shape, told)

@@ -37,6 +37,7 @@ from spanbert_tutorial.tasks.fine_tuning import (
     stacked,
 )
 from spanbert_tutorial.tasks.squad import Question, read  # noqa: F401
+from spanbert_tutorial.tasks.squad_files import check_ids
 from spanbert_tutorial.tasks.task_checkpoints import read_parts
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
@@ -332,7 +333,8 @@ class QuestionAnswerer:
 
     def predict(self, questions: Sequence[Question]) -> tuple[dict[str, str], dict[str, float]]:
         """The best answer that is not empty, and the null odds (null score − score of that answer),
-        by id. Raises InputError as `answer` does, naming the question."""
+        by id. Raises InputError for an id of two, and as `answer` does, naming the question."""
+        check_ids(questions)
         texts: dict[str, str] = {}
         odds = {}
         pairs = ((q.question, q.context) for q in with_bar(questions, "question"))
