@@ -38,14 +38,7 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     source.mkdir()
     from transformers import BertConfig, BertForMaskedLM
 
-    words = sorted(
-        {
-            word.lower()
-            for part in (SUBJECTS, VERBS, OBJECTS)
-            for text in part
-            for word in text.split()
-        }
-    )
+    words = sorted({*" ".join([*SUBJECTS, *VERBS, *OBJECTS]).lower().split()})
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
     small = sizes(256, 1024, layers=4, heads=4)
     model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **small))

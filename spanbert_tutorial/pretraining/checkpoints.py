@@ -289,16 +289,13 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     return wordpiece
 
 
-def check_vocabulary(
-    wordpiece: WordPiece, encoder: BertEncoder, source: str | Path = "given"
-) -> None:
+def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder, source: Any = "given") -> None:
     """Raises InputError for more tokens than the encoder has, and warns of far fewer. source: of the
     vocabulary, as messages name it."""
     tokens, most = len(wordpiece), encoder.config.vocab_size
     told = f"the vocabulary {source} has {tokens:,} tokens and the model {most:,}"
     require(tokens <= most, f"{told}: give the vocabulary that it was trained with.")
-    # some models pad to a round number
-    if tokens + 128 <= most and processes().is_main_process:
+    if tokens + 128 <= most and processes().is_main_process:  # some models pad to a round number
         told += ": most likely it is not that of the training, and then the answers are of no use"
         warnings.warn(f"{told}; give that one.", stacklevel=4)
 

@@ -75,9 +75,7 @@ def check_targets(data: PretrainingData) -> None:
     for task in data.objective.tasks:
         told = f"{task.loss_name.upper()} has no {task.counted} in this text"
         told += f" ({task.explained})" if task.explained else ""
-        mend = (
-            "give longer documents, of words within the masking budget, or an objective without it"
-        )
+        mend = "give longer documents, words within the masking budget, or an objective without it"
         require(any(map(task.count, batches)), f"{told}: {mend}.")
 
 
@@ -90,8 +88,7 @@ def pretrain(
 ) -> tuple[PretrainingModel, History]:
     """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same
     text gives the same batches, and drops the same units. compiling: whether to compile the step
-    (`fixed_shapes`). Raises InputError for a model with the heads of another objective, or with
-    fewer tokens than the text, and warns of one with far more."""
+    (`fixed_shapes`). Raises InputError for a model of another objective, or of fewer tokens."""
     model = model or new_model(run, text)
     watch = partial(held_out_losses, model, held_out_data(run, text))
     with (

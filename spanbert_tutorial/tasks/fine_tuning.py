@@ -108,7 +108,8 @@ class Data:
 
     def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
         """Inputs, padded to a multiple of 8 but not beyond `max_length`: on a CPU, bfloat16 compiles
-        kernels for each new shape."""
+        kernels for each new shape. A subclass with a target for each token pads it to the same
+        length, as `TaggingData` does."""
         pad_id = self.wordpiece.pad_id
         batch = self.collate([self.inputs[row] for row in rows], pad_id)
         n = batch["input_ids"].shape[-1]

@@ -29,13 +29,7 @@ from spanbert_tutorial.pretraining.checkpoints import (
     read_vocabulary,
     write_folder,
 )
-from spanbert_tutorial.tasks.fine_tuning import (
-    Data,
-    FineTuning,
-    check_start,
-    fit,
-    stacked,
-)
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
 from spanbert_tutorial.tasks.squad import Question, read  # noqa: F401
 from spanbert_tutorial.tasks.squad_files import check_ids
 from spanbert_tutorial.tasks.task_checkpoints import read_parts
@@ -255,10 +249,8 @@ class Scored(NamedTuple):
 
     def answer(self, span: Candidate, null_score: float = -np.inf) -> Answer:
         """A span as the context has it."""
-        start, end = (
-            int(self.encoded.offsets[span.first, 0]),
-            int(self.encoded.offsets[span.last, 1]),
-        )
+        at = self.encoded.offsets
+        start, end = int(at[span.first, 0]), int(at[span.last, 1])
         return Answer(self.context[start:end], start, end, span.score, null_score)
 
 

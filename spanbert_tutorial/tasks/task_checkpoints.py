@@ -24,12 +24,7 @@ from spanbert_tutorial.pretraining.checkpoints import (
     read_vocabulary,
     write_folder,
 )
-from spanbert_tutorial.tasks.fine_tuning import (
-    FineTuning,
-    check_start,
-    fit,
-    make_room,
-)
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, make_room
 
 HEAD = "head."  # prefix of the names of a head's weights
 
