@@ -56,7 +56,7 @@ def with_specials(rows: list[np.ndarray], wordpiece: WordPiece) -> tuple[Tensor,
     """[CLS] row [SEP] and padding: input_ids int64 [B,n] and
     attention_mask bool [B,n]."""
     width = max(map(len, rows)) + 2
-    ids = torch.full((len(rows), width), wordpiece.pad_id)
+    ids = np.full((len(rows), width), wordpiece.pad_id, dtype=np.int64)
     for target, row in zip(ids, rows, strict=True):
-        target[: len(row) + 2] = torch.tensor([wordpiece.cls_id, *row, wordpiece.sep_id])
-    return ids, ids != wordpiece.pad_id
+        target[: len(row) + 2] = [wordpiece.cls_id, *row, wordpiece.sep_id]
+    return torch.from_numpy(ids), torch.from_numpy(ids != wordpiece.pad_id)
