@@ -255,7 +255,7 @@ def test_a_model_learns_is_kept_and_says_the_same(kind, wordpiece, tmp_path):
     assert model.predict([]) == [] and json.loads(json.dumps(said)) == said
     model.save(tmp_path / "model", {"README.md": "mine"})
     again = classification.SentencePredictor.from_pretrained(tmp_path / "model")
-    assert again.facts == model.facts
+    assert again.facts == model.facts  # without a subtask, as earlier ones
     assert again.predict(examples) == (pytest.approx(said, abs=0.01) if kind == "scores" else said)
     with pytest.raises(InputError, match="has no head of this task"):
         classification.SentencePredictor.from_pretrained(TINY)
@@ -279,6 +279,12 @@ def test_the_command(tmp_path, capsys, file):
     assert json.loads(said) == {"accuracy": 100}
     code, _, wrong = run(capsys, f"evaluate {line} sst2 {evaluate}2")
     assert code == 2 and 'line 1: SST-2 needs a column "sentence"' in wrong
+    sst = file("sentence\tlabel\nA.\t1", "sst")
+    predict = f"predict sentences --data {sst} {evaluate}3 --subtask"
+    wanted = {"rte": 'RTE needs a column "sentence1" and', "cola": "with --subtask rte, not cola"}
+    for subtask in wanted:
+        code, _, wrong = run(capsys, f"{predict} {subtask}")
+        assert code == 2 and wanted[subtask] in wrong
 
 
 # --- controls -----------------------------------------------------------------------
@@ -289,12 +295,7 @@ def test_a_control_sees_what_its_name_says():
     no = [((f"The club {n} is in Upton.", "The mill burned down."), "other") for n in range(6)]
     said = sentence_baselines.controls(yes * 20 + no * 10, yes + no)
     assert set(said["majority"]) == {"same"}
-    assert set(said) == {
-        "majority",
-        "bag of words",
-        "second only",
-        "overlap",
-    }
+    assert set(said) == {"majority", "bag of words", "second only", "overlap"}
     for name in ("bag of words", "second only", "overlap"):
         assert said[name] == ["same"] * 6 + ["other"] * 6, name
     crossed = [
@@ -305,11 +306,5 @@ def test_a_control_sees_what_its_name_says():
     said = sentence_baselines.controls(crossed, crossed)
     assert said["overlap"] == [label for _, label in crossed]  # compares; the other two cannot
     for name in ("bag of words", "second only"):
-        assert (
-            score(
-                "almanac-pairs",
-                ["same" if label == "same" else "neither" for _, label in crossed],
-                ["same" if label == "same" else "neither" for label in said[name]],
-            )["accuracy"]
-            == 50
-        )
+        right = [label == gold for label, (_, gold) in zip(said[name], crossed, strict=True)]
+        assert sum(right) == len(right) / 2

@@ -213,11 +213,16 @@ def test_a_mean_over_nothing_is_refused(tmp_path, capsys, text, objective, cause
 
 def test_wrong_calls_of_public_names(tmp_path):
     encoder = st.BertEncoder(st.EncoderConfig.tiny(vocab_size=50))
+    ids = torch.ones(1, 4, dtype=torch.long)
     with pytest.raises(TypeError):
-        encoder(torch.ones(1, 4, dtype=torch.long), torch.ones(1, 4))
-    for wrong in ({"warmup": 15}, {"steps": 0}, {"batch_size": 0}, {"seed": -1}):
-        with pytest.raises(InputError):
-            st.Run(**wrong)
+        encoder(ids, torch.ones(1, 4))
+    for name in ("token_type_ids", "attention_mask"):
+        with pytest.raises(InputError, match=rf"{name}: shape \('list',\): give a tensor of"):
+            encoder(ids, **{name: [[1, 1, 1, 1]]})
+    wrong = {"warmup": 15, "peak_learning_rate": -1, "steps": 0, "batch_size": 0, "seed": -1}
+    for name, value in wrong.items():
+        with pytest.raises(InputError, match=name):
+            st.Run(**{name: value})
     with pytest.raises(InputError, match="complete_words"):
         st.SpanMasking(complete_words="no")
     model, wordpiece = st.load_checkpoint(TINY)
@@ -225,5 +230,5 @@ def test_wrong_calls_of_public_names(tmp_path):
         st.save_checkpoint(tmp_path / "x", model, wordpiece, "mlm", {})
     assert not (tmp_path / "x").exists()
     clusters = json.loads("[[[0, 1], [3, 3]]]")
-    assert score(clusters, clusters)["average"] == 100
+    assert score(clusters, (cluster for cluster in clusters))["average"] == 100
     assert np.isfinite(score(clusters, [])["average"])

@@ -1,6 +1,7 @@
 """Token and whole-word masking, and the 80/10/10 replacement."""
 
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 
@@ -107,12 +108,15 @@ def test_whole_word_passes_over_a_word_that_is_too_long():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_seed_in_place_of_a_generator_is_named(scheme):
-    for draw in (
-        lambda: scheme(0.15).select(np.ones(3, dtype=bool), 0),
-        lambda: scheme(0.15).select_batch(np.ones((1, 3), dtype=bool), np.array([3]), 0),
-    ):
-        with pytest.raises(InputError, match="rng is 0: give a generator"):
-            draw()
+    block = np.ones(3, dtype=bool)
+    with pytest.raises(InputError, match="rng is 0: give a generator"):
+        scheme(0.15).select(block, 0)
+    with pytest.raises(InputError, match="rng is <module 'random'.*: give a generator"):
+        scheme(0.15).select_batch(block[None], np.array([3]), random)
+    with pytest.raises(InputError, match="Half sets mask_ratio without effect"):
+        type("Half", (TokenMasking,), {"mask_ratio": 0.5})()
+    with pytest.raises(InputError, match="ids have shape .* and type object: give whole"):
+        corrupt(None, block, generator(), mask_id=MASK, random_ids=RANDOM_IDS)
 
 
 # --- corrupt ------------------------------------------------------------------------

@@ -38,14 +38,7 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     source.mkdir()
     from transformers import BertConfig, BertForMaskedLM
 
-    words = sorted(
-        {
-            word.lower()
-            for part in (SUBJECTS, VERBS, OBJECTS)
-            for text in part
-            for word in text.split()
-        }
-    )
+    words = sorted({*" ".join([*SUBJECTS, *VERBS, *OBJECTS]).lower().split()})
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
     small = sizes(256, 1024, layers=4, heads=4)
     model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **small))
@@ -71,6 +64,8 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     assert (code, err) == (0, "") and "[UNK]" not in out and "new heads: none" in out
     made = json.loads((tmp_path / "made" / "config.json").read_text(encoding="utf-8"))
     assert (made["num_hidden_layers"], made["hidden_dropout_prob"]) == (4, 0.1)
+    code, out, err = run(capsys, f"{line}/new --max-length 513")
+    assert code == 2 and "512 positions" in err and "--max-length" in err and "Reading" not in out
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     (source / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
     code, _, err = run(capsys, f"{line}/new")

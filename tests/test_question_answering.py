@@ -272,8 +272,14 @@ def test_predictions_are_answers_at_any_threshold_and_name_the_question(answerer
     assert one.answer(best).text == found["0"] and null - best.score == pytest.approx(
         odds["0"], abs=1e-3
     )
-    with pytest.raises(InputError, match='^article "", question 3: the context is empty'):
-        answerer.predict([*questions, Question("3", QUESTION, " ")])
+    for number, told in (
+        (3, 'article "", question 3: the context'),
+        (0, "question 0: the id occurs 2"),
+    ):
+        with pytest.raises(InputError, match=f"^{told}"):
+            answerer.predict([*questions, Question(str(number), QUESTION, " ")])
+    with pytest.warns(UserWarning, match="of a question only the first 64 tokens are read"):
+        encode(answerer.wordpiece, "Who " * 65, CONTEXT)
 
 
 # --- checkpoints --------------------------------------------------------------------

@@ -2,6 +2,7 @@
 vocabulary."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, parts
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
@@ -80,6 +82,8 @@ def test_a_short_run_learns_and_is_measured_under_both_ways_of_choosing(almanac_
     figures = held_out_metrics(model, run, small)
     assert set(figures) == {"token", "span"}
     assert set(figures["span"]) == {"loss", "mlm", "sbo", "accuracy"}
+    with pytest.raises(InputError, match="the heads boundary: name their objective, not mlm"):
+        runs.pretrain(replace(run, objective="mlm"), small, model)
 
 
 def first_documents(corpus: EncodedCorpus, count: int) -> EncodedCorpus:

@@ -82,7 +82,7 @@ def prepare(
         ALMANAC: open_text("almanac", folder / "almanac", start),
         WIKIPEDIA: open_wikipedia(folder, corpus, valid, start),
     }
-    questions = few_questions.questions_of(plan_of(start, (), settings, *QUESTIONS))
+    questions = few_questions.questions_of(plan_of(start, settings, *QUESTIONS))
     facts = {"begun_from": begun_from(start), "questions_fingerprint": fingerprint(questions)}
     facts |= {f"text, {arm}": text_facts(text) for arm, text in texts.items()}
     return facts, (Given(texts, start, models, questions),)
@@ -106,7 +106,7 @@ def one(arm: str, seed: int, settings: Mapping, given: Given) -> dict:
             save_checkpoint(start, model, given.texts[ALMANAC].wordpiece, run.objective, {})
         model = load_checkpoint(start)[0]
         found = {"losses": losses(model, run, given.texts[ALMANAC], settings["batches"])}
-        plan = plan_of(start, [seed], settings, *QUESTIONS)
+        plan = plan_of(start, settings, *QUESTIONS, [seed])
         for point in few_questions.learning_curve(plan, *given.questions):
             found |= figures(point)
     return rounded(found)

@@ -28,7 +28,9 @@ SETTINGS = {
 }
 
 
-def plan_of(start: Path, seeds: Iterable[int], settings: Mapping, train: Path, test: Path) -> Plan:
+def plan_of(
+    start: Path, settings: Mapping, train: Path, test: Path, seeds: Iterable[int] = ()
+) -> Plan:
     """A plan for one model in a folder, with the questions of two files."""
     return replace(
         HUB,
@@ -55,7 +57,7 @@ def figures(point: Point) -> dict:
 
 def prepare(folder: Path, settings: Mapping, data: Path) -> tuple[dict, tuple]:
     """Questions to learn from and to score."""
-    train, test = few_questions.questions_of(plan_of(data, (), settings, *files(data)))
+    train, test = few_questions.questions_of(plan_of(data, settings, *files(data)))
     facts = {"known": len(train), "questions_fingerprint": fingerprint(train, test)}
     return facts, (data, train, test)
 
@@ -69,6 +71,6 @@ def one(
     test: list[Question],
 ) -> dict:
     """The scores of one model at each number of questions."""
-    plan = plan_of(data_path("checkpoints", model), [seed], settings, *files(data))
+    plan = plan_of(data_path("checkpoints", model), settings, *files(data), [seed])
     points = few_questions.learning_curve(plan, train, test)
     return rounded({name: found for point in points for name, found in figures(point).items()})

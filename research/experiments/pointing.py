@@ -245,7 +245,7 @@ def prepare(
 ) -> tuple[dict, tuple]:
     """Text without the titles of SQuAD's development set, another file to measure on, questions."""
     text = open_wikipedia(folder, corpus, valid, start)
-    known, asked = few_questions.questions_of(plan_of(start, (), settings, *files(data)))
+    known, asked = few_questions.questions_of(plan_of(start, settings, *files(data)))
     facts = {"begun_from": begun_from(start), "known": len(known)}
     facts["questions_fingerprint"] = fingerprint(known, asked)
     return text_facts(text) | facts, (Given(text, start, models, known, asked),)

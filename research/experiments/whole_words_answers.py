@@ -38,7 +38,7 @@ def one(
     found = whole_words.one(arm, seed, settings, given)
     model = given.models / whole_words.name_of(arm, seed)
     own = {**settings, "sizes": settings["sizes"][arm]}
-    plan = plan_of(model, range(settings["samples"]), own, *files(data))
+    plan = plan_of(model, own, *files(data), range(settings["samples"]))
     points = few_questions.learning_curve(plan, *questions)
     scores = [rounded({"fine_tuning": str(point.seed), **figures(point)}) for point in points]
     return [found, *scores]

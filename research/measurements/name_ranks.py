@@ -37,9 +37,7 @@ def model_ranks(
     for start in range(0, len(some), ROWS):
         part = some[start : start + ROWS]
         ids, real = with_specials([hidden(gap, wordpiece.mask_id) for gap in part], wordpiece)
-        states = model.encoder(
-            torch.from_numpy(ids).to(device), attention_mask=torch.from_numpy(real).to(device)
-        )
+        states = model.encoder(ids.to(device), attention_mask=real.to(device))
         # [CLS] in front
         inside = [
             row[gap.name.first + 1 : gap.name.last + 2]

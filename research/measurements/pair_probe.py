@@ -82,7 +82,7 @@ def features(encoder: BertEncoder, some: Pairs, wordpiece: WordPiece) -> dict[st
     number = some.places[:, 0, 0]
     for start in range(0, len(some.blocks), ROWS):
         blocks = [block.ids for block in some.blocks[start : start + ROWS]]
-        ids, real = (torch.from_numpy(x).to(device) for x in with_specials(blocks, wordpiece))
+        ids, real = (x.to(device) for x in with_specials(blocks, wordpiece))
         hidden = encoder(ids, attention_mask=real).float().cpu()
         # [t,2,3]
         places = torch.from_numpy(some.places[(number >= start) & (number < start + ROWS)])

@@ -112,8 +112,7 @@ def log_probabilities(
             rows.append(word.ids.copy())
             rows[-1][word.masked(way)] = wordpiece.mask_id
         ids, real = with_specials(rows, wordpiece)
-        input_ids, attention_mask = torch.from_numpy(ids), torch.from_numpy(real)
-        states = model.encoder(input_ids, attention_mask=attention_mask)[:, 1:]
+        states = model.encoder(ids, attention_mask=real)[:, 1:]
         for word, row in zip(part, states, strict=True):
             logits = model.masked_language_model(row[word.masked(way)])
             found.append(logits.float().log_softmax(-1).numpy())

@@ -27,6 +27,9 @@ class AuxiliaryObjective:
     more. per_masked_token: whether its trained sum is divided by the number of masked tokens, not
     by that of its targets. weight_names: pairs (name here, name in a checkpoint) of what its
     weights begin with.
+
+    Positions count inside a row: of several processes each takes its own rows. A target with the
+    label −100 must cost nothing: batches of a fixed shape are padded with such targets.
     """
 
     name: ClassVar[str]

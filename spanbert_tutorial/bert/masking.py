@@ -57,11 +57,14 @@ class MaskingScheme:
         ratio = self.mask_ratio
         told = f"mask_ratio is {shown(ratio)}: give a number between 0 and 1, such as 0.15."
         require(is_number(ratio) and 0 <= ratio <= 1, told)
+        own = vars(type(self))
         for field in fields(self):
-            value = getattr(self, field.name)
-            told = (
-                f"{field.name} is {shown(value)}: give True or False."
-            )
+            name = field.name
+            read = "__dataclass_fields__" in own or name not in own
+            told = f"{type(self).__name__} sets {name} without effect: make it a dataclass."
+            require(read, told)
+            value = getattr(self, name)
+            told = f"{name} is {shown(value)}: give True or False."
             known = type(value) is bool or field.type is not bool
             require(known, told)
 
@@ -226,7 +229,7 @@ def check_flags(name: str, found: np.ndarray, ndim: int) -> None:
 def check_generator(rng: object) -> None:
     """Raises InputError for a seed in place of a generator."""
     told = f"rng is {shown(rng)}: give a generator, such as np.random.default_rng(0)."
-    require(hasattr(rng, "random"), told)
+    require(isinstance(rng, Generator), told)
 
 
 def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -238,6 +241,8 @@ def check_lengths(lengths: np.ndarray, shape: tuple[int, ...]) -> None:
 
 def check_masked(masked: np.ndarray, ids: np.ndarray) -> None:
     """Raises InputError unless masked is bool, with ids' shape."""
+    told = f"ids have shape {ids.shape} and type {ids.dtype}: give whole numbers, [n] or [B,n]."
+    require(ids.ndim and (not ids.size or ids.dtype.kind in "iu"), told)
     check_flags("masked", masked, ids.ndim)
     told = f"masked has shape {masked.shape}: give {ids.shape}, as ids."
     require(masked.shape == ids.shape, told)

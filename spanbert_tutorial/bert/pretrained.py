@@ -115,8 +115,8 @@ def check_inputs(
 ) -> Tensor | None:
     """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits
     together. Raises InputError where it does not."""
-    shape = input_ids.shape if isinstance(input_ids, Tensor) else (type(input_ids).__name__,)
-    told = f"input_ids: shape {tuple(shape)}: give a batch [B,n], a tensor with a row a sequence."
+    shape = shape_of(input_ids)
+    told = f"input_ids: shape {shape}: give a batch [B,n], a tensor with a row a sequence."
     require(len(shape) == 2 and 0 not in shape, told)
     B, n = shape
     check_values("input_ids", input_ids, (B, n), config.vocab_size)
@@ -126,7 +126,7 @@ def check_inputs(
         check_values("token_type_ids", token_type_ids, (B, n), config.type_vocab_size)
     if attention_mask is None:
         return None
-    square = attention_mask.ndim > 2
+    square = len(shape_of(attention_mask)) > 2
     check_values("attention_mask", attention_mask, (B, n, n) if square else (B, n), 2)
     mask = attention_mask.bool()
     if may_look(mask):
@@ -135,6 +135,11 @@ def check_inputs(
         if mask.all():
             return None  # nothing is hidden, and no mask is faster
     return mask[:, None] if square else mask[:, None, None, :]
+
+
+def shape_of(given: object) -> tuple:
+    """Of a tensor; of anything else its kind, for messages."""
+    return tuple(given.shape) if isinstance(given, Tensor) else (type(given).__name__,)
 
 
 def may_look(tensor: Tensor) -> bool:
@@ -146,8 +151,8 @@ def may_look(tensor: Tensor) -> bool:
 def check_values(name: str, tensor: Tensor, shape: tuple[int, ...], size: int) -> None:
     """Raises InputError unless the tensor has that shape and holds whole numbers below `size`; a
     mask may have any type."""
-    told = f"{name}: shape {tuple(tensor.shape)}: give the wanted {shape}."
-    require(tensor.shape == shape, told)
+    found = shape_of(tensor)
+    require(found == shape, f"{name}: shape {found}: give a tensor of the wanted {shape}.")
     told = f"{name} have the type {tensor.dtype}: give torch.long (a mask is the attention_mask)."
     require(name == "attention_mask" or tensor.dtype in (torch.int64, torch.int32), told)
     if may_look(tensor):

@@ -15,7 +15,7 @@ import torch
 from accelerate.utils import broadcast_object_list
 
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
-from spanbert_tutorial.bert.config import PRESETS
+from spanbert_tutorial.bert.config import PRESETS, EncoderConfig
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands.options import add, with_options
@@ -24,7 +24,11 @@ from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import checksum
 from spanbert_tutorial.errors import require, shown
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.checkpoints import continue_from, save_checkpoint
+from spanbert_tutorial.pretraining.checkpoints import (
+    continue_from,
+    read_vocabulary,
+    save_checkpoint,
+)
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
@@ -32,7 +36,6 @@ from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run, preset
 from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations, with_boundary
-from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
 
 HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus takes too long
 TEXT = ("corpus", "vocab-size", "leave-out", "held-out-every")
@@ -82,8 +85,8 @@ def pretrain(options: argparse.Namespace) -> None:
     with run_state(output, options.resume) as state:
         if state is None:
             return
+        model = start(options, run)
         text = encoded_text(options, state / "text")
-        model = start(options, run, text)
         facts = asdict(run) | {"text": checksum(state / "text" / TEXT_FACTS)}
         keeper = snapshots_of(state, facts, model)  # before anything reads the text
         if processes().is_main_process:  # one of several under `accelerate launch`
@@ -141,21 +144,20 @@ def describe(corpus: str, text: EncodedText, max_length: int) -> None:
         )
 
 
-def start(options: argparse.Namespace, run: Run, text: EncodedText) -> PretrainingModel | None:
-    """The model to start from: that of --init-from, or None for a new one."""
-    if not options.init_from:
-        return None
-    model, new = continue_from(options.init_from, run.objective, run.seed)
-    config = model.encoder.config
-    positions = config.max_position_embeddings
-    require(
-        config.vocab_size >= len(text.wordpiece) and positions >= run.max_length,
-        f"{options.init_from} has {config.vocab_size:,} tokens and {positions} positions, the run "
-        f"{len(text.wordpiece):,} and {run.max_length}: give its own --vocabulary, less --max-length.",
-    )
-    if processes().is_main_process:
-        check_vocabulary(text.wordpiece, model.encoder)
-        print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
+def start(options: argparse.Namespace, run: Run) -> PretrainingModel | None:
+    """The model to start from: that of --init-from, or None for a new one. Raises InputError for what
+    does not fit it, before a large text is encoded."""
+    source, model, most = options.init_from, None, EncoderConfig.max_position_embeddings
+    if source:
+        model, new = continue_from(source, run.objective, run.seed)
+        config, vocabulary = model.encoder.config, options.vocabulary or source
+        most, tokens = config.max_position_embeddings, len(read_vocabulary(vocabulary))
+        told = f"{vocabulary} has {tokens:,} tokens, {source} {config.vocab_size:,}"
+        require(tokens <= config.vocab_size, f"{told}: give its own --vocabulary.")
+        if processes().is_main_process:
+            print(f"Weights: {source}; new heads: {', '.join(new) or 'none'}.")
+    told = f"{source or 'a new model'} has {most} positions, the run inputs of {run.max_length}"
+    require(run.max_length <= most, f"{told}: give less by --max-length.")
     return model
 
 
@@ -172,10 +174,11 @@ def dry_run(run: Run, options: argparse.Namespace, compiling: bool) -> None:
     main = processes().is_main_process
     with tempfile.TemporaryDirectory() as own:
         (scratch,) = broadcast_object_list([own])  # that of the first process, which removes it
+        model = start(options, run)
         text = encoded_text(options, Path(scratch, "text"))
         if main:
             describe(options.corpus, text, run.max_length)
-        model = start(options, run, text) or runs.new_model(run, text)
+        model = model or runs.new_model(run, text)
         parameters, seconds, tokens = runs.rehearse(run, text, model, compiling=compiling)
         corpus_tokens = len(text.train.ids)
         del text  # closes its files, or Windows could not remove them

@@ -24,6 +24,7 @@ from spanbert_tutorial.commands.previews import plural
 from spanbert_tutorial.commands.run_state import run_state, snapshots_of
 from spanbert_tutorial.engine.files import whole_folder, write_text, writing
 from spanbert_tutorial.engine.processes import processes
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.checkpoints import check_output, read_vocabulary
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import classification, coreference, tagging
@@ -207,6 +208,8 @@ def finetune(options: argparse.Namespace) -> None:
         model, history = task.code.fine_tune(start, wordpiece, examples, settings, snapshots)
         if not first:
             return
+        if how:
+            model.facts |= how  # `opened` compares them
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         began = f"{Path(options.init_from).name}{', with its head' if kept else ''}"
         if options.untrained:
@@ -267,13 +270,23 @@ def card(options: argparse.Namespace, settings: FineTuning, began: str, line: di
 # --- scoring and predicting ---------------------------------------------------------
 
 
+def opened(options: argparse.Namespace, task: Task) -> Any:
+    """The fine-tuned model. Raises InputError for one whose examples were read in another way."""
+    model = open_model(task.model, options)
+    for name, value in reading(options, task).items():
+        own = model.facts.get(name, value)  # earlier models do not tell
+        told = f"{options.model} was fine-tuned with --{name} {own}, not {value}"
+        require(own == value, f"{told}: give that, or another model.")
+    return model
+
+
 def evaluate(options: argparse.Namespace) -> None:
     """Writes predictions and scores as JSON, and prints the scores."""
     task = TASKS[options.task]
     output = check_output(options.output)
     how = reading(options, task)
     examples = task.code.read(*options.data, **how)
-    model = open_model(task.model, options)
+    model = opened(options, task)
     print(read_in_words(examples, task), file=sys.stderr)  # stdout is for the scores
     if task.results:
         contents = task.results(options, examples, model)
@@ -291,7 +304,7 @@ def predict(options: argparse.Namespace) -> None:
     """Reads the data, writes a line for each example, and says how many."""
     task = TASKS[options.task]
     output = check_output(options.output)
-    found = list(task.rows(options, open_model(task.model, options)))
+    found = list(task.rows(options, opened(options, task)))
     with writing(output):
         write_text(output, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in found))
     print(f"{plural(len(found), task.unit)}: {output}")

@@ -27,6 +27,7 @@ from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_hu
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.device import seeded
 from spanbert_tutorial.engine.files import new_parents, whole_folder, writing
+from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import InputError, require, shown
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
@@ -79,6 +80,14 @@ def check_output(folder: str | Path) -> Path:
     return folder
 
 
+def check_heads(model: PretrainingModel, objective: str) -> None:
+    """Raises InputError unless the model has the heads of the objective."""
+    named = {task.name for task in objective_or_mixture(objective).tasks}
+    heads = {task.name for task in model.tasks}
+    told = f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}"
+    require(named == heads, f"{told}: name their objective, not {objective}.")
+
+
 def save_checkpoint(
     folder: str | Path,
     model: PretrainingModel,
@@ -93,10 +102,7 @@ def save_checkpoint(
 
     Raises InputError if the folder exists, cannot be written, or the objective is unknown.
     """
-    named = {task.name for task in objective_or_mixture(objective).tasks}
-    heads = {task.name for task in model.tasks}
-    told = f"the model has the heads {', '.join(sorted(heads)) or 'of mlm'}"
-    require(named == heads, f"{told}: name their objective, not {objective}.")
+    check_heads(model, objective)
     facts, state = {"objective": objective}, model.state_dict()
     head = {there: state[here] for here, there in head_names(model).items()}
     write_folder(folder, model.encoder, "BertForMaskedLM", facts, head, wordpiece, texts, half)
@@ -281,6 +287,17 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     for name in asked if bert else ():
         setattr(normalizer, NORMALIZING[name], asked[name])
     return wordpiece
+
+
+def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder, source: Any = "given") -> None:
+    """Raises InputError for more tokens than the encoder has, and warns of far fewer. source: of the
+    vocabulary, as messages name it."""
+    tokens, most = len(wordpiece), encoder.config.vocab_size
+    told = f"the vocabulary {source} has {tokens:,} tokens and the model {most:,}"
+    require(tokens <= most, f"{told}: give the vocabulary that it was trained with.")
+    if tokens + 128 <= most and processes().is_main_process:  # some models pad to a round number
+        told += ": most likely it is not that of the training, and then the answers are of no use"
+        warnings.warn(f"{told}; give that one.", stacklevel=4)
 
 
 def beside(file: Path, name: str) -> dict:

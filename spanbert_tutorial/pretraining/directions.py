@@ -144,9 +144,7 @@ def text_batches(
         for start in range(0, len(order), 16):
             ranges = blocks[order[start : start + 16]]
             rows = [corpus.ids[first:end] for first, end in ranges]
-            ids, real = map(
-                torch.from_numpy, with_specials(rows, tokens)
-            )
+            ids, real = with_specials(rows, tokens)
             yield {"input_ids": ids, "attention_mask": real}
 
 

@@ -140,7 +140,8 @@ def fill_masks(
     model.eval()
     device = model.encoder.embeddings.word_embeddings.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
-    hidden_states = model.encoder(torch.from_numpy(framed).to(device)[None])  # [1, n + 2, H]
+    input_ids = torch.from_numpy(framed).to(device)[None]
+    hidden_states = model.encode({"input_ids": input_ids})  # [1, n + 2, H]
     # head → place → logits [V]
     found = {"mlm": dict(enumerate(model.masked_language_model(hidden_states[0, 1:-1])))}
     for task in model.tasks:

@@ -46,6 +46,8 @@ class Run:
             value, least = getattr(self, name), int(name != "seed")
             told = f"{name} is {shown(value)}: give a whole number of at least {least}."
             require(hasattr(value, "__index__") and value >= least, told)
+        told = f"peak_learning_rate is {shown(self.peak_learning_rate)}: give a number above 0."
+        require(is_number(self.peak_learning_rate) and self.peak_learning_rate > 0, told)
         told = f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1."
         require(is_number(self.warmup) and 0 <= self.warmup <= 1, told)
 

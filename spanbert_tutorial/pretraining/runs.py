@@ -18,6 +18,7 @@ from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.batches import Batches, Interleaved, PretrainingData
+from spanbert_tutorial.pretraining.checkpoints import check_heads, check_vocabulary
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
 from spanbert_tutorial.pretraining.fixed_shapes import compiled, with_fixed_shapes
@@ -35,7 +36,7 @@ def new_model(run: Run, text: EncodedText) -> PretrainingModel:
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     most = config.max_position_embeddings
-    require(run.max_length <= most, f"a length of {run.max_length} is over {most}: give less.")
+    require(run.max_length <= most, f"max_length is {run.max_length}, over {most}: give less.")
     with seeded(run.seed):
         model = PretrainingModel(config, objective_or_mixture(run.objective))
     if run.sinusoidal_positions:
@@ -74,9 +75,7 @@ def check_targets(data: PretrainingData) -> None:
     for task in data.objective.tasks:
         told = f"{task.loss_name.upper()} has no {task.counted} in this text"
         told += f" ({task.explained})" if task.explained else ""
-        mend = (
-            "give longer documents, of words within the masking budget, or an objective without it"
-        )
+        mend = "give longer documents, words within the masking budget, or an objective without it"
         require(any(map(task.count, batches)), f"{told}: {mend}.")
 
 
@@ -88,7 +87,8 @@ def pretrain(
     compiling: bool = False,
 ) -> tuple[PretrainingModel, History]:
     """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same
-    text gives the same batches, and drops the same units. compiling: whether to compile the step (`fixed_shapes`)."""
+    text gives the same batches, and drops the same units. compiling: whether to compile the step
+    (`fixed_shapes`). Raises InputError for a model of another objective, or of fewer tokens."""
     model = model or new_model(run, text)
     watch = partial(held_out_losses, model, held_out_data(run, text))
     with (
@@ -104,6 +104,9 @@ def prepared(
     run: Run, text: EncodedText, model: PretrainingModel, compiling: bool
 ) -> Iterator[Batches | Interleaved]:
     """The batches of a run, and while this is open the model as the run trains it."""
+    if isinstance(model, PretrainingModel):  # of a relative the heads are its own
+        check_heads(model, run.objective)
+        check_vocabulary(text.wordpiece, model.encoder, "of the text")
     set_dropout(model, run.dropout)
     batches = batches_of(replace(run, by_length=run.by_length and not compiling), text)
     with compiled(model, run) if compiling else nullcontext():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from sklearn.linear_model import RidgeClassifier
 from torch import Tensor
 
 from spanbert_tutorial.bert.encoder import BertEncoder
@@ -52,15 +52,11 @@ def mask_names(
             masked[first : last + 1] = wordpiece.mask_id
             rows.append(masked)
             spans.append((first + 1, last + 1))  # [CLS] in front
-    input_ids, attention_mask = with_specials(rows, wordpiece)
+    inputs = with_specials(rows, wordpiece)
     columns = torch.tensor(np.array(labels, dtype=np.int64)).T
     questions = ("kind", "length", "first token")
-    return MaskedNames(
-        torch.from_numpy(input_ids),
-        torch.from_numpy(attention_mask),
-        torch.tensor(spans),
-        dict(zip(questions, columns, strict=True)),
-    )
+    labeled = dict(zip(questions, columns, strict=True))
+    return MaskedNames(*inputs, torch.tensor(spans), labeled)
 
 
 @torch.no_grad()
@@ -86,10 +82,4 @@ def probe(fit: Tensor, fit_labels: Tensor, test: Tensor, test_labels: Tensor) ->
     Least squares on one-hot labels with a ridge, on standardized states."""
     mean, deviation = fit.mean(0), fit.std(0) + 1e-6
     fit, test = ((x - mean) / deviation for x in (fit, test))
-    classes = int(max(fit_labels.max(), test_labels.max())) + 1
-    one_hot = F.one_hot(fit_labels, classes).float()
-    shares = one_hot.mean(0)
-    ridge = RIDGE * torch.eye(fit.shape[1])
-    weights = torch.linalg.solve(fit.T @ fit + ridge, fit.T @ (one_hot - shares))
-    predicted = (test @ weights + shares).argmax(1)
-    return (predicted == test_labels).float().mean().item()
+    return RidgeClassifier(RIDGE).fit(fit, fit_labels).score(test, test_labels)

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.text.sentences import named_sentences
@@ -50,11 +52,11 @@ def named_blocks(
         yield Block(ids, names)
 
 
-def with_specials(rows: list[np.ndarray], wordpiece: WordPiece) -> tuple[np.ndarray, np.ndarray]:
+def with_specials(rows: list[np.ndarray], wordpiece: WordPiece) -> tuple[Tensor, Tensor]:
     """[CLS] row [SEP] and padding: input_ids int64 [B,n] and
     attention_mask bool [B,n]."""
     width = max(map(len, rows)) + 2
     ids = np.full((len(rows), width), wordpiece.pad_id, dtype=np.int64)
     for target, row in zip(ids, rows, strict=True):
         target[: len(row) + 2] = [wordpiece.cls_id, *row, wordpiece.sep_id]
-    return ids, ids != wordpiece.pad_id
+    return torch.from_numpy(ids), torch.from_numpy(ids != wordpiece.pad_id)

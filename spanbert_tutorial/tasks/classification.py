@@ -126,7 +126,7 @@ class ClassificationData(Data):
 
 class SentencePredictor(Predictor):
     """Names labels or scores. facts: `labels`, what the model's scores stand for, or `mean` and
-    `spread`, which turn its one number into a score."""
+    `spread`, which turn its one number into a score; of a model of the command also `subtask`."""
 
     task = "sentences"
     data = ClassificationData

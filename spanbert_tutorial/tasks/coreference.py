@@ -429,7 +429,8 @@ class CoreferenceResolver(Predictor):
     def scored_clusters(self, document: Document) -> list[dict[Span, float]]:
         """Clusters of mentions, each with the score that it is one. A mention joins the antecedent with
         the highest score; where that is ε, it starts a cluster."""
-        batch = stacked(segmented(document, self.wordpiece, self.max_length), self.wordpiece.pad_id)
+        segments = segmented(document, self.wordpiece, self.max_length)
+        batch = self.data.collate(segments, self.wordpiece.pad_id)
         device = self.model.antecedent_scorer.score.weight.device
         batch = {name: value.to(device) for name, value in batch.items()}
         (scored,) = self.model.documents(batch)

@@ -56,9 +56,9 @@ def without_singletons(clusters: Clusters) -> list[Collection[Mention]]:
 def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
     """The clusters as sets, none empty, no mention twice; a list, as JSON writes a pair, as a
     tuple."""
-    mend = "leave it out, or name its mentions"
-    require(all(map(len, clusters)), f"a cluster of the {side} is empty: {mend}.")
     found = [[tuple(m) if isinstance(m, list) else m for m in cluster] for cluster in clusters]
+    mend = "leave it out, or name its mentions"
+    require(all(found), f"a cluster of the {side} is empty: {mend}.")
     for mention, count in Counter(chain(*found)).most_common(1):
         mend = "give each mention one cluster"
         require(count == 1, f"the mention {mention} occurs twice in the {side}: {mend}.")

@@ -4,7 +4,6 @@ Chapter: `book/tasks/question_answering`.
 Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -25,6 +24,7 @@ from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.errors import require
 from spanbert_tutorial.pretraining.batches import INPUTS, Batches
+from spanbert_tutorial.pretraining.checkpoints import check_vocabulary
 from spanbert_tutorial.pretraining.train import TrainingConfig, TrainingState, train
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -108,7 +108,8 @@ class Data:
 
     def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
         """Inputs, padded to a multiple of 8 but not beyond `max_length`: on a CPU, bfloat16 compiles
-        kernels for each new shape."""
+        kernels for each new shape. A subclass with a target for each token pads it to the same
+        length, as `TaggingData` does."""
         pad_id = self.wordpiece.pad_id
         batch = self.collate([self.inputs[row] for row in rows], pad_id)
         n = batch["input_ids"].shape[-1]
@@ -139,16 +140,6 @@ def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning
     wrong = f"windows of {settings.max_length} positions are longer than the encoder's {limit}"
     require(settings.max_length <= limit, f"{wrong}: give less.")
     check_vocabulary(wordpiece, encoder)
-
-
-def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
-    """Raises InputError for more tokens than the encoder has, and warns of far fewer."""
-    tokens, most = len(wordpiece), encoder.config.vocab_size
-    told = f"the vocabulary has {tokens:,} tokens and the model {most:,}"
-    require(tokens <= most, f"{told}: give the vocabulary that it was trained with.")
-    if tokens + 128 <= most:  # some models pad to a round number
-        told += ": most likely it is not that of the training, and then the answers are of no use"
-        warnings.warn(f"{told}; give that one.", stacklevel=4)
 
 
 def make_room(encoder: BertEncoder, tokens: int) -> None:

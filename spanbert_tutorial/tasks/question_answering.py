@@ -23,20 +23,15 @@ from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, is_number, require, shown
 from spanbert_tutorial.pretraining.checkpoints import (
+    check_vocabulary,
     load_head,
     read_facts,
     read_vocabulary,
     write_folder,
 )
-from spanbert_tutorial.tasks.fine_tuning import (
-    Data,
-    FineTuning,
-    check_start,
-    check_vocabulary,
-    fit,
-    stacked,
-)
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
 from spanbert_tutorial.tasks.squad import Question, read  # noqa: F401
+from spanbert_tutorial.tasks.squad_files import check_ids
 from spanbert_tutorial.tasks.task_checkpoints import read_parts
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 
@@ -254,10 +249,8 @@ class Scored(NamedTuple):
 
     def answer(self, span: Candidate, null_score: float = -np.inf) -> Answer:
         """A span as the context has it."""
-        start, end = (
-            int(self.encoded.offsets[span.first, 0]),
-            int(self.encoded.offsets[span.last, 1]),
-        )
+        at = self.encoded.offsets
+        start, end = int(at[span.first, 0]), int(at[span.last, 1])
         return Answer(self.context[start:end], start, end, span.score, null_score)
 
 
@@ -288,8 +281,8 @@ class QuestionAnswerer:
         if model is None:
             mend = "fine-tune it first with `python -m spanbert_tutorial finetune squad`."
             raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
-        wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
-        check_vocabulary(wordpiece, model.encoder)
+        own = source if tokenizer is None else tokenizer
+        check_vocabulary(wordpiece := read_vocabulary(own), model.encoder, own)
         facts = read_facts(source)
         limits = {name: facts[key] for key, name in CONFIG_KEYS.items() if key in facts}
         whole = all(type(value) is int for value in limits.values())
@@ -332,7 +325,8 @@ class QuestionAnswerer:
 
     def predict(self, questions: Sequence[Question]) -> tuple[dict[str, str], dict[str, float]]:
         """The best answer that is not empty, and the null odds (null score − score of that answer),
-        by id. Raises InputError as `answer` does, naming the question."""
+        by id. Raises InputError for an id of two, and as `answer` does, naming the question."""
+        check_ids(questions)
         texts: dict[str, str] = {}
         odds = {}
         pairs = ((q.question, q.context) for q in with_bar(questions, "question"))

@@ -89,6 +89,7 @@ TASKS = GLUE | {
     ),
 }
 # fmt: on
+COLUMNS = {name for task in TASKS.values() for name in (*task.columns, *task.hub)}
 
 
 def task_named(name: str) -> Task:
@@ -150,12 +151,14 @@ def file_cells(path: Path, task: Task, labeled: bool) -> Iterator[tuple[str, lis
     first = lines[0][1] if lines else []
     bare = labeled or first and len(first) == len(task.header)  # laid out as without a header
     header = list(task.header if bare else columns)
-    if first and (any(name in first for name in columns) or not header):
+    names = COLUMNS if len(first) > 1 else {*columns}  # one word may be a sentence
+    if first and (not header or names.intersection(first)):
         header = lines.pop(0)[1]
     check_columns(header, f"{path}, line 1")
     missing = " and ".join(f'"{name}"' for name in columns if name not in header)
     wrong = f"{path}, line 1: {task.name} needs a column {missing}"
     mend = "give a training or development file, or use `predict` for a test file without labels"
+    mend = mend if labeled else "give a file of this task, or one without a line of names"
     require(not missing, f"{wrong}, not only {', '.join(header)[:80] or 'an empty line'}; {mend}.")
     for where, cells in lines:
         row = dict(zip(header, cells, strict=False))

@@ -53,8 +53,8 @@ def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
         inside = np.flatnonzero((begins < end) & (ends > start))
         require(
             len(inside) and all(tags[word] == "O" for word in inside),
-            f"the {label} at {start} to {end} has no word of its own: "
-            "give entities without overlap.",
+            f"the {label} at {start} to {end} holds no word, or one of "
+            "another entity: give each entity words of its own.",
         )
         for number, word in enumerate(inside):
             tags[word] = f"{'I' if number else 'B'}-{label}"

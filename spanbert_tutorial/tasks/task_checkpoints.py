@@ -18,18 +18,13 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.pretraining.checkpoints import (
+    check_vocabulary,
     load_head,
     read_facts,
     read_vocabulary,
     write_folder,
 )
-from spanbert_tutorial.tasks.fine_tuning import (
-    FineTuning,
-    check_start,
-    check_vocabulary,
-    fit,
-    make_room,
-)
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, make_room
 
 HEAD = "head."  # prefix of the names of a head's weights
 
@@ -88,8 +83,8 @@ class Predictor:
         mend = f"give a model of `python -m spanbert_tutorial finetune {cls.task}`"
         require(own == cls.task, f"{wrong}: {mend}.")
         encoder, head = read_parts(source, HEAD)
-        wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
-        check_vocabulary(wordpiece, encoder)
+        own = source if tokenizer is None else tokenizer
+        check_vocabulary(wordpiece := read_vocabulary(own), encoder, own)
         with reading(f"config.json of {source}", "copy the checkpoint again"):
             model = cls.new_model(encoder, facts)
             found = cls(model, wordpiece, facts.pop("length"), **facts)

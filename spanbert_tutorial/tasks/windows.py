@@ -8,6 +8,7 @@ context tokens, n positions of an input.
 
 import math
 import unicodedata
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,12 +53,17 @@ class Window:
 def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
     """Question and context as tokens.
 
-    A long question keeps its first MAX_QUESTION_TOKENS tokens. Raises
+    A long question keeps its first MAX_QUESTION_TOKENS tokens, as in
+    BERT's released code, and a warning tells of the first one. Raises
     InputError for a text without a token or with half a character.
     """
     check_text("the question", question)
     check_text("the context", context)
-    question_ids = wordpiece.encode(question)[:MAX_QUESTION_TOKENS]
+    question_ids = wordpiece.encode(question)
+    if len(question_ids) > MAX_QUESTION_TOKENS:
+        told = f"of a question only the first {MAX_QUESTION_TOKENS} tokens are read"
+        warnings.warn(f"{told}: ask shorter ones.", stacklevel=2)
+        question_ids = question_ids[:MAX_QUESTION_TOKENS]
     context_ids, offsets = wordpiece.encode_with_offsets(context)
     for name, ids in (("question", question_ids), ("context", context_ids)):
         require(len(ids), f"the {name} is empty: write at least one word.")
