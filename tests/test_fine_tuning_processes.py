@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from launched import ONE, TWO, done, stopped
+from launched import command, done_by_two, stopped
 from safetensors.torch import load_file
 
 from spanbert_tutorial.__main__ import main
@@ -26,14 +26,6 @@ from spanbert_tutorial.tasks.tagging import TaggingData, TaggingModel
 
 READER = data_path("reader", "reader.json")
 TINY = data_path("checkpoints", "spanbert-tiny")
-# The command as it is, but in float32, and one that is stopped with a snapshot after every step.
-PROGRAM = """
-import sys
-from spanbert_tutorial.engine import device, snapshots
-device.precision, snapshots.EVERY = lambda: "no", 0 if sys.argv[-1].endswith("stopped") else 120
-from spanbert_tutorial.__main__ import main
-sys.exit(main(sys.argv[1:]))
-"""
 GIVEN = ["finetune", "squad", "--data", str(READER), "--init-from", str(TINY)]
 GIVEN += ["--max-length", "128", "--doc-stride", "64", "--batch-size", "8", "--epochs", "0.5"]
 
@@ -111,11 +103,10 @@ def test_two_processes_fine_tune_as_one_does_and_a_stopped_one_goes_on(
     tmp_path, capsys, on_the_processor
 ):
     """The last batches are of one window, so the second process has none."""
-    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     one, two, left = (tmp_path / name for name in ("one", "two", "stopped"))
-    program = [str(tmp_path / "program.py"), *GIVEN, "--output"]
+    program = [command, *GIVEN, "--output"]
     assert main([*GIVEN, "--output", str(one)]) == 0
-    printed = done([*TWO, *program, str(two)])
+    printed = done_by_two(tmp_path / "said", *program, str(two))
     assert printed.count("294 questions") == printed.count("Model: ") == 1
     assert len(lines(one)) >= 3
     for line, other in zip(lines(one), lines(two), strict=True):
@@ -130,7 +121,8 @@ def test_two_processes_fine_tune_as_one_does_and_a_stopped_one_goes_on(
     moved = [(first[name].float() - start[name].float()).abs().max() for name in queries]
     assert min(moved) > 3e-3  # ten times what they may differ by
 
-    code, said = stopped([*ONE, *program, str(left)], tmp_path / "stopped.training")
+    state = tmp_path / "stopped.training"
+    code, said = stopped(tmp_path / "stop", state, *program, str(left))
     assert code == 130 and "continue with the same command and --resume" in said, said
     assert not left.exists()
     given = [*GIVEN, "--output", str(left)]
@@ -143,6 +135,6 @@ def test_two_processes_fine_tune_as_one_does_and_a_stopped_one_goes_on(
         assert main([*given, *other]) == 2
         refused = capsys.readouterr().err
         assert told in refused and refused.count("\n") == 1, refused
-    assert main([*given, "--resume"]) == 0 and not (tmp_path / "stopped.training").exists()
+    assert main([*given, "--resume"]) == 0 and not state.exists()
     weights = [(folder / "model.safetensors").read_bytes() for folder in (one, left)]
     assert weights[0] == weights[1] and lines(one) == lines(left)  # bit for bit
