@@ -2,6 +2,7 @@
 vocabulary."""
 
 import json
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -39,6 +40,8 @@ def test_the_almanac_is_encoded_whole_and_validation_is_held_out(almanac_text):
     first = next(almanac.read("validation"))
     ids = almanac_text.held_out.ids[: almanac_text.held_out.document_ends[0]]
     assert almanac_text.wordpiece.decode(ids).replace(" ", "") == first["text"].replace(" ", "")
+    encoded = almanac_text.wordpiece.encode_many(sentences("validation"))
+    assert list(chain.from_iterable(encoded)) == almanac_text.held_out.ids.tolist()
     assert (almanac_text.train.ids != almanac_text.wordpiece.unk_id).all()
 
 
