@@ -5,6 +5,7 @@ import json
 import lzma
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -364,13 +365,15 @@ def test_the_command_trains_and_scores(tmp_path, capsys):
 
 def test_the_examples_fit_the_text(shipped):
     texts = {document["id"]: document for document in almanac.read()}
+    words = cache(lambda sentence: tuple(split_words(sentence)))
     for part, examples in shipped.items():
         assert len(examples) > 2_000
         for example in examples:
             document = texts[example.id.rsplit("-", 2)[0]]
             assert document["split"] == part
             number = int(example.id.split("-")[2])
-            assert example.words == tuple(split_words(almanac_sentences(document)[number]))
+            sentence = almanac_sentences(document)[number]
+            assert example.words == words(sentence)
             labels = {
                 (document["text"][start:end], label)
                 for start, end, label, _ in document["entities"]
