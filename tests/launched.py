@@ -1,6 +1,7 @@
 """Programs in processes of their own: in one or in two, to their end or until somebody stops them.
 They part from a process that has imported much and computed nothing: an import takes seconds."""
 
+import json
 import multiprocessing
 import os
 import runpy
@@ -45,6 +46,15 @@ def inside(said: Path, environment: dict[str, str], call: Callable, words: tuple
     sys.exit(call(*words))
 
 
+def metrics(folder: Path, *without: str) -> list[dict]:
+    """The figures of a run, without its seconds and those named."""
+    text = (folder / "metrics.jsonl").read_text(encoding="utf-8")
+    apart = {"seconds", *without}
+    return [
+        {k: v for k, v in json.loads(line).items() if k not in apart} for line in text.splitlines()
+    ]
+
+
 def started(said: Path, call: Callable, *words: str, **environment: str):
     process = PROCESSES.Process(target=inside, args=(said, environment, call, words))
     process.start()
@@ -65,16 +75,12 @@ def done_by_two(said: Path, call: Callable, *words: str) -> str:
     return said.read_text()
 
 
-def newest(state: Path) -> int:
-    """The step of the last whole snapshot of a run; 0 before the first."""
-    names = [path.name for path in state.glob("snapshots/step-*[0-9]")]
-    return max((int(name.removeprefix("step-")) for name in names), default=0)
-
-
 def until_step(step: int, state: Path, process) -> None:
-    """Waits for a snapshot of this step, or for the end."""
-    end = time.monotonic() + 300
-    while newest(state) < step and process.is_alive():
+    """Waits for a snapshot of this step or a later one, or for the end."""
+    wanted, end = f"step-{step:09d}", time.monotonic() + 300
+    while process.is_alive() and not any(
+        path.name >= wanted for path in state.glob("snapshots/step-*[0-9]")
+    ):
         assert time.monotonic() < end
         time.sleep(0.002)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from launched import command, started, stopped, until_step
+from launched import command, metrics, started, stopped, until_step
 from safetensors import SafetensorError
 from toys import Breaking, Toy, batches_of, data_of, model_of, same_weights, toy_batches
 
@@ -43,25 +43,14 @@ def part(folder, stop=None, name="span+sbo", log_every=1, ahead=False, facts=Non
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """What a run that is left alone gives, by its objective: model, history, folder."""
-
-    @cache
-    def run(name):
-        folder = tmp_path_factory.mktemp("whole")
-        return *part(folder, name=name), folder
-
-    return run
+    """A run that is left alone, by its objective: model, history, folder."""
+    return cache(lambda name: (*part(to := tmp_path_factory.mktemp("whole"), name=name), to))
 
 
 def broken_off(folder, stop, **options):
     with pytest.raises(ConnectionError):
         part(folder, stop, **options)
     return folder / "snapshots"
-
-
-def metrics(folder) -> list[dict]:
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open(encoding="utf-8")]
-    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
 @pytest.mark.parametrize(
