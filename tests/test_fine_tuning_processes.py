@@ -95,7 +95,7 @@ def test_two_processes_fine_tune_as_one_does_and_a_stopped_one_goes_on(
     assert main([*GIVEN, "--output", str(one)]) == 0
     printed = done_by_two(tmp_path / "said", *program, str(two))
     assert printed.count("294 questions") == printed.count("Model: ") == 1
-    # in two processes, a row may be read that counts nothing
+    # without the tokens: of two processes, one may read a row that counts nothing
     wanted, found = metrics(one, "tokens"), metrics(two, "tokens")
     assert len(wanted) >= 3
     for line, other in zip(wanted, found, strict=True):
