@@ -38,10 +38,7 @@ class EncodedText:
         ids, V = self.train.ids, len(self.wordpiece)
         # in parts: bincount makes eight bytes of each id
         starts = range(0, len(ids), 2**24)
-        counted = [
-            np.bincount(ids[start : start + 2**24], minlength=V)
-            for start in starts
-        ]
+        counted = [np.bincount(ids[start : start + 2**24], minlength=V) for start in starts]
         counts = np.sum(counted, axis=0)
         p = counts[counts > 0] / len(ids)
         return float(-(p * np.log(p)).sum())
@@ -56,21 +53,15 @@ def parts(
     """The training or the held-out documents of the almanac or of a path (there one in `every` is
     held out), without those with a title in `leave_out`."""
     if source == "almanac":
-        for entry in read_almanac(
-            "validation" if held_out else "train"
-        ):
+        for entry in read_almanac("validation" if held_out else "train"):
             yield split_sentences(entry["text"])
     else:
         number = 0
-        for number, document in enumerate(
-            documents(source, leave_out), 1
-        ):
+        for number, document in enumerate(documents(source, leave_out), 1):
             if (number % every == 0) == held_out:
                 yield document
         told = f"{source} is too short, as one document in {every} is kept for measuring"
-        require(
-            number >= every, f"{told}: give at least {every} documents."
-        )
+        require(number >= every, f"{told}: give at least {every} documents.")
 
 
 def word_by_word(
@@ -79,10 +70,7 @@ def word_by_word(
     """`encode_many`, three times as fast, for the almanac: a million words, but few different ones,
     and each is encoded once. BERT's rules, which its vocabulary has, cut at every space."""
     ids = cache(lambda word: wordpiece.encode(word).tolist())
-    return lambda texts: [
-        [i for word in text.split() for i in ids(word)]
-        for text in texts
-    ]
+    return lambda texts: [[i for word in text.split() for i in ids(word)] for text in texts]
 
 
 def open_text(
@@ -106,12 +94,8 @@ def open_text(
     if vocabulary is not None:
         wordpiece = read_vocabulary(vocabulary)
     else:
-        sentences = chain.from_iterable(
-            parts(source, False, leave_out, every)
-        )
-        wordpiece = WordPiece.train(
-            islice(sentences, VOCABULARY_SENTENCES), vocab_size
-        )
+        sentences = chain.from_iterable(parts(source, False, leave_out, every))
+        wordpiece = WordPiece.train(islice(sentences, VOCABULARY_SENTENCES), vocab_size)
     encode = word_by_word(wordpiece) if own else wordpiece.encode_many
     for held_out, name in enumerate(PARTS):
         some = parts(source, bool(held_out), leave_out, every)
@@ -127,7 +111,5 @@ def reopen_text(folder: str | Path) -> EncodedText:
         file.is_file(),
         f"{folder} is no whole text: remove {Path(folder).parent}, start anew.",
     )
-    train, held_out = (
-        EncodedCorpus.load(Path(folder, name)) for name in PARTS
-    )
+    train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in PARTS)
     return EncodedText(train, held_out, WordPiece.from_file(file))
