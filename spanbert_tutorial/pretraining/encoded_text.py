@@ -45,10 +45,7 @@ class EncodedText:
 
 
 def parts(
-    source: str,
-    held_out: bool,
-    leave_out: Collection[str] = (),
-    every: int = HELD_OUT_EVERY,
+    source: str, held_out: bool, leave_out: Collection[str] = (), every: int = HELD_OUT_EVERY
 ) -> Iterator[Document]:
     """The training or the held-out documents of the almanac or of a path (there one in `every` is
     held out), without those with a title in `leave_out`."""
@@ -64,9 +61,7 @@ def parts(
         require(number >= every, f"{told}: give at least {every} documents.")
 
 
-def word_by_word(
-    wordpiece: WordPiece,
-) -> Callable[[list[str]], list[list[int]]]:
+def word_by_word(wordpiece: WordPiece) -> Callable[[list[str]], list[list[int]]]:
     """`encode_many`, three times as fast, for the almanac: a million words, but few different ones,
     and each is encoded once. BERT's rules, which its vocabulary has, cut at every space."""
     ids = cache(lambda word: wordpiece.encode(word).tolist())
@@ -107,9 +102,6 @@ def open_text(
 def reopen_text(folder: str | Path) -> EncodedText:
     """The text that `open_text` encoded into `folder`, without the files that it came from."""
     file = Path(folder, "tokenizer.json")
-    require(
-        file.is_file(),
-        f"{folder} is no whole text: remove {Path(folder).parent}, start anew.",
-    )
+    require(file.is_file(), f"{folder} is no whole text: remove {Path(folder).parent}, start anew.")
     train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in PARTS)
     return EncodedText(train, held_out, WordPiece.from_file(file))
