@@ -13,15 +13,9 @@ REAL = torch.tensor([[True] * 4, [True] * 3 + [False]])
 
 
 def small(layers: int = 2) -> BertEncoder:
-    config = EncoderConfig(
-        vocab_size=12,
-        hidden_size=16,
-        num_hidden_layers=layers,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=8,
-        initializer_range=0.3,
-    )
+    sizes = {"vocab_size": 12, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes |= {"num_hidden_layers": layers, "max_position_embeddings": 8}
+    config = EncoderConfig(**sizes, initializer_range=0.3)
     return BertEncoder(config, torch.Generator().manual_seed(0)).eval()
 
 

@@ -30,20 +30,19 @@ def test_training_and_answering_without_fork_on_a_console_of_one_byte(tmp_path):
     text = tmp_path / "Brücken.txt"
     text.write_text("\n\n".join(stories), encoding="utf-8")
 
-    def run(*words: str) -> str:
-        command = [sys.executable, "-W", "always::EncodingWarning", "-m", "spanbert_tutorial"]
-        result = subprocess.run(
-            [*command, *words], cwd=tmp_path, env=environment, capture_output=True
-        )
-        said = result.stderr.decode("cp1252")
-        assert result.returncode == 0, said
-        ours = [line for line in said.splitlines() if "EncodingWarning" in line]
-        assert not [line for line in ours if not any(place in line for place in OTHERS)]
-        return result.stdout.decode("cp1252")
-
-    options = "--steps 2 --batch-size 8 --max-length 64 --vocab-size 200 --held-out-every 9"
-    run("pretrain", "--corpus", text.name, "--output", "made", *options.split())
-    assert (tmp_path / "made" / "model.safetensors").is_file()
     model = str(ROOT / "data" / "checkpoints" / "spanbert-mini-squad")
-    question = "Who crossed bridge 7?"
-    run("answer", "--model", model, "--context-file", text.name, "--question", question)
+    options = "--steps 2 --batch-size 8 --max-length 64 --vocab-size 200 --held-out-every 9"
+    pretrain = ["pretrain", "--corpus", text.name, "--output", "made", *options.split()]
+    asked = ["--question", "Who crossed bridge 7?"]
+    answer = ["answer", "--model", model, "--context-file", text.name, *asked]
+    middle = len(pretrain) + 1
+    program = "import sys; from spanbert_tutorial.__main__ import main; "
+    program += f"sys.exit(main(sys.argv[1:{middle}]) or main(sys.argv[{middle}:]))"
+    command = [sys.executable, "-W", "always::EncodingWarning", "-c", program, *pretrain, *answer]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
+    said = result.stderr.decode("cp1252")
+    assert result.returncode == 0, said
+    ours = [line for line in said.splitlines() if "EncodingWarning" in line]
+    assert not [line for line in ours if not any(place in line for place in OTHERS)]
+    assert (tmp_path / "made" / "model.safetensors").is_file()
+    assert "score" in result.stdout.decode("cp1252")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import two_processes
-from launched import ONE, TWO, done, stopped
+from launched import done_by_two, module, stopped
 from toys import data_of, model_of
 
 from spanbert_tutorial.__main__ import main
@@ -74,7 +74,7 @@ def test_the_shares_of_a_batch_without_a_target_have_loss_0():
 def test_two_processes_train_as_one_does_and_stop_and_go_on_together(
     tmp_path, monkeypatch, on_the_processor
 ):
-    printed = done([*TWO, two_processes.__file__, str(tmp_path)])
+    printed = done_by_two(tmp_path / "said", two_processes.main, tmp_path)
     monkeypatch.setattr(Snapshots, "due", lambda self: False)
     model, history = two_processes.trained(tmp_path / "one")
     two = torch.load(tmp_path / "weights.pt")
@@ -109,24 +109,25 @@ def test_the_command_in_two_processes_is_stopped_and_goes_on(tmp_path, capsys):
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\nfrom spanbert_tutorial.engine import snapshots\n"
-        "from spanbert_tutorial.pretraining import runs\nruns.REHEARSAL = 1\n"
+        "from spanbert_tutorial.pretraining import runs\nruns.REHEARSAL = 0.1\n"
         "from spanbert_tutorial.__main__ import main\n"
         f"words, calm = sys.argv[1:], ['--output', {str(calm)!r}]\n"
-        "if '--resume' not in words:\n"
-        "    assert main([*words, *calm, '--dry-run']) == main([*words, *calm]) == 0\n"
+        "assert main([*words, *calm, '--dry-run']) == main([*words, *calm]) == 0\n"
         f"snapshots.EVERY = 0\nsys.exit(main([*words, '--output', {str(left)!r}]))\n"
     )
     run = ["pretrain", "--corpus", str(text), "--vocab-size", "80", "--max-length", "24"]
     run += ["--steps", "60"]
-    launch = [*ONE, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    code, said = stopped([*launch, str(program), *run], tmp_path / "stopped.training")
-    assert code != 0 and not left.exists() and (tmp_path / "stopped.training").exists()
+    launch = [module, "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    said, state = tmp_path / "said", tmp_path / "stopped.training"
+    code, said = stopped(said, state, *launch, str(program), *run)
+    assert code != 0 and not left.exists() and state.exists()
     assert said.count("Nothing was written") == said.count("Checkpoint after") == 1
     assert f"on CPU, 2 × {torch.get_num_threads()} threads" in (calm / "README.md").read_text(
         encoding="utf-8"
     )
-    assert main([*run, "--output", str(left), "--resume"]) == 2
+    given = ["spanbert_tutorial", *run, "--output", str(left), "--resume"]
+    assert main(given[1:]) == 2
     assert "processes was 2 and is 1" in capsys.readouterr().err
-    done([*TWO, str(program), *run, "--resume"])
+    done_by_two(tmp_path / "goes on", module, *given)
     weights = [(folder / "model.safetensors").read_bytes() for folder in (calm, left)]
-    assert weights[0] == weights[1] and not (tmp_path / "stopped.training").exists()
+    assert weights[0] == weights[1] and not state.exists()

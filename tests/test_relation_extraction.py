@@ -5,6 +5,7 @@ import json
 import lzma
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -75,20 +76,15 @@ def test_the_score_knows_other_names_of_no_relation():
 def as_tacred_counts(gold, said) -> tuple[float, float, float]:
     """A second writing: counted relation by relation, as TACRED's scorer does, but 0 for a share of
     nothing."""
-    right = Counter()
-    guessed = Counter()
-    wanted = Counter()
+    right, guessed, wanted = Counter(), Counter(), Counter()
     for one, other in zip(gold, said, strict=True):
         wanted[one] += one != NO
         guessed[other] += other != NO
         right[one] += one == other != NO
     precision = 100 * right.total() / guessed.total() if guessed.total() else 0
     recall = 100 * right.total() / wanted.total() if wanted.total() else 0
-    return (
-        precision,
-        recall,
-        2 * precision * recall / (precision + recall) if precision + recall else 0,
-    )
+    both = precision + recall
+    return precision, recall, 2 * precision * recall / both if both else 0
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([NO, "a", "b", "c"])] * 2)))
@@ -137,8 +133,7 @@ def test_eighteen_classes_would_score_otherwise():
 def official(gold, said) -> float:
     """A second writing after the description of the official scorer: wrong directions are a row of
     their own in the confusion matrix, and are added to what was said."""
-    confusion = Counter()
-    wrong_direction = Counter()
+    confusion, wrong_direction = Counter(), Counter()
     bare = {label: label.split("(")[0] for label in [*gold, *said]}
     for one, other in zip(gold, said, strict=True):
         if one != other and bare[one] == bare[other]:
@@ -187,13 +182,8 @@ def test_tacred_is_read(tmp_path, suffix):
     text = json.dumps([ENTRY, ENTRY | {"id": "e2", "relation": NO}])
     path.write_bytes(lzma.compress(text.encode()) if suffix.endswith("xz") else text.encode())
     first, second = read(path)
-    assert first == Example(
-        "e1",
-        tuple(ENTRY["token"]),
-        Argument(0, 1, "PERSON"),
-        Argument(5, 5, "CITY"),
-        "per:city_of_birth",
-    )
+    arguments = Argument(0, 1, "PERSON"), Argument(5, 5, "CITY")
+    assert first == Example("e1", tuple(ENTRY["token"]), *arguments, "per:city_of_birth")
     assert second.relation == NO
     assert rx.figures([first, second], [first.relation, NO]) == {
         "micro": {"precision": 100, "recall": 100, "f1": 100}
@@ -364,13 +354,15 @@ def test_the_command_trains_and_scores(tmp_path, capsys):
 
 def test_the_examples_fit_the_text(shipped):
     texts = {document["id"]: document for document in almanac.read()}
+    words = cache(lambda sentence: tuple(split_words(sentence)))
     for part, examples in shipped.items():
         assert len(examples) > 2_000
         for example in examples:
             document = texts[example.id.rsplit("-", 2)[0]]
             assert document["split"] == part
             number = int(example.id.split("-")[2])
-            assert example.words == tuple(split_words(almanac_sentences(document)[number]))
+            sentence = almanac_sentences(document)[number]
+            assert example.words == words(sentence)
             labels = {
                 (document["text"][start:end], label)
                 for start, end, label, _ in document["entities"]

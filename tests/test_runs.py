@@ -3,6 +3,7 @@ vocabulary."""
 
 import json
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -41,6 +42,8 @@ def test_the_almanac_is_encoded_whole_and_validation_is_held_out(almanac_text):
     first = next(almanac.read("validation"))
     ids = almanac_text.held_out.ids[: almanac_text.held_out.document_ends[0]]
     assert almanac_text.wordpiece.decode(ids).replace(" ", "") == first["text"].replace(" ", "")
+    encoded = almanac_text.wordpiece.encode_many(sentences("validation"))
+    assert list(chain.from_iterable(encoded)) == almanac_text.held_out.ids.tolist()
     assert (almanac_text.train.ids != almanac_text.wordpiece.unk_id).all()
 
 

@@ -112,10 +112,15 @@ def test_it_is_small_and_transformers_opens_it(start):
     assert torch.allclose(mine[1], other.end_logits, atol=1e-4)
 
 
+@pytest.fixture(scope="module")
+def questions() -> dict:
+    return squad_real.all_questions(REAL / "squad")
+
+
 @pytest.mark.real_data
 @pytest.mark.parametrize(("start", "task"), [("spanbert-mini", "squad1"), ("bert-mini", "squad2")])
-def test_the_first_questions_are_scored_as_the_card_says(start, task):
-    questions = squad_real.all_questions(REAL / "squad")[f"{task} test"][:100]
+def test_the_first_questions_are_scored_as_the_card_says(questions, start, task):
+    questions = questions[f"{task} test"][:100]
     texts, odds = QuestionAnswerer.from_pretrained(folder(start)).predict(questions)
     threshold = kept("answer_errors", start)["squad2"]["tuned"]["threshold"]
     given = () if task == "squad1" else (odds, threshold)

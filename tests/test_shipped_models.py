@@ -157,14 +157,8 @@ def test_the_command_measures_the_models_again(tmp_path):
             for i in range(first, first + count)
         ]
         (tmp_path / folder / "texts.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    given = [
-        "--corpus",
-        tmp_path / "corpus",
-        "--valid",
-        tmp_path / "valid" / "texts.jsonl",
-        "--output",
-        tmp_path / "f.csv",
-    ]
+    given = ["--corpus", tmp_path / "corpus", "--valid", tmp_path / "valid" / "texts.jsonl"]
+    given += ["--output", tmp_path / "f.csv"]
     assert research(["shipped_losses", *map(str, given)]) == 0
     found, frozen = (pd.read_csv(path) for path in (tmp_path / "f.csv", FROZEN))
     keys = ["condition", "measure"]

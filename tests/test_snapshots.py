@@ -4,14 +4,14 @@ import json
 import os
 import pickle
 import signal
-import subprocess
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from launched import ENVIRONMENT, ONE
+from launched import command, metrics, started, stopped, until_step
 from safetensors import SafetensorError
 from toys import Breaking, Toy, batches_of, data_of, model_of, same_weights, toy_batches
 
@@ -29,27 +29,28 @@ pytestmark = pytest.mark.usefixtures("on_the_processor")
 STEPS = 25
 
 
-def part(folder, stop=None, name="span+sbo", log_every=1, ahead=False, facts=None, every=0.0):
-    """One part of a run with dropout and metrics; with `stop` it breaks off after so many batches.
-    An epoch has five of them."""
+def part(folder, stop=None, name="span+sbo", log_every=1, ahead=False, facts=None):
+    """One part of a run with dropout and metrics; with `stop` it breaks off after so many batches,
+    and has a snapshot after every step. An epoch has five of them."""
     model = model_of(name, dropout=0.1)
     batches = batches_of(name) if stop is None else Breaking(batches_of(name), stop)
     config = TrainingConfig(STEPS, 1e-2, 2, log_every=log_every)
-    kept = Snapshots(folder / "snapshots", {"seed": 1} if facts is None else facts, every)
+    kept = Snapshots(folder / "snapshots", {"seed": 1} if facts is None else facts, stop and 0.0)
     with long_run(batches, kept) as (stream, hooks):
         stream.ahead, stream.state = ahead, batches.state_dict()
         return model, train(model, stream, config, hooks)
 
 
-def stopped(folder, stop, **options):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that is left alone, by its objective: model, history, folder."""
+    return cache(lambda name: (*part(to := tmp_path_factory.mktemp("whole"), name=name), to))
+
+
+def broken_off(folder, stop, **options):
     with pytest.raises(ConnectionError):
         part(folder, stop, **options)
     return folder / "snapshots"
-
-
-def metrics(folder) -> list[dict]:
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open(encoding="utf-8")]
-    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,11 @@ def metrics(folder) -> list[dict]:
         (7, {"name": "mix"}),
     ],
 )
-def test_a_stopped_run_ends_with_the_same_weights_history_and_metrics(tmp_path, stop, options):
-    whole, history = part(tmp_path / "whole", name=options.get("name", "span+sbo"))
-    folder = stopped(tmp_path, stop, **options)
+def test_a_stopped_run_ends_with_the_same_weights_history_and_metrics(
+    tmp_path, whole, stop, options
+):
+    model, history, calm = whole(options.get("name", "span+sbo"))
+    folder = broken_off(tmp_path, stop, **options)
     last = stop if options.get("log_every", 1) == 1 else 10
     assert [path.name for path in folder.iterdir()] == [f"step-{last:09d}"]  # no earlier ones
     for left in ("step-000000001", f"step-{STEPS:09d}.part"):
@@ -72,20 +75,20 @@ def test_a_stopped_run_ends_with_the_same_weights_history_and_metrics(tmp_path, 
         file.write('{"step": 20}\n{"step')
     torch.rand(17)  # whatever else the process draws
     resumed, continued = part(tmp_path, **options)
-    assert same_weights(whole, resumed)
+    assert same_weights(model, resumed)
     assert json.dumps(continued.losses) == json.dumps(history.losses)  # a mixture's have NaN
-    assert continued.steps == history.steps and metrics(tmp_path) == metrics(tmp_path / "whole")
+    assert continued.steps == history.steps and metrics(tmp_path) == metrics(calm)
     assert [line["step"] for line in metrics(tmp_path)] == [10, 20, 25]
     assert [path.name for path in folder.iterdir()] == [f"step-{STEPS:09d}"]
     again, _ = part(tmp_path, **options)  # trains no further
-    assert same_weights(whole, again)
+    assert same_weights(model, again)
 
 
 def test_another_setting_is_refused_and_another_machine_told(tmp_path, monkeypatch, capsys):
-    stopped(tmp_path, 2)
+    broken_off(tmp_path, 2)
     with pytest.raises(InputError, match=r"started differently \(seed was 1 and is 2, a was None"):
         part(tmp_path, facts={"seed": 2, "a": 1})
-    stopped(tmp_path, 2)
+    broken_off(tmp_path, 2)
     assert "not bit for bit" not in capsys.readouterr().out
     monkeypatch.setattr(snapshots, "machine", lambda: "torch 1.0, threads: 9")
     part(tmp_path)
@@ -104,7 +107,7 @@ class Planted:
 
 @pytest.mark.parametrize("name", ["state.json", "tensors.safetensors"])
 def test_a_snapshot_that_cannot_be_read_is_no_fresh_start_and_runs_no_code(tmp_path, name):
-    file = stopped(tmp_path, 2) / "step-000000002" / name
+    file = broken_off(tmp_path, 2) / "step-000000002" / name
     mark = tmp_path / "executed"
     right = file.read_bytes()
     one_bit = bytearray(right)
@@ -126,11 +129,11 @@ def no_room(*_):
 
 
 def test_no_room_leaves_the_last_whole_snapshot(tmp_path, monkeypatch):
-    folder = stopped(tmp_path, 3)
+    folder = broken_off(tmp_path, 3)
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "save_file", no_room)
         with pytest.raises(NoRoom, match="a snapshot .*No space left"):
-            part(tmp_path)
+            part(tmp_path, stop=STEPS)
     assert [path.name for path in folder.iterdir()] == ["step-000000003"]
     (tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(NoRoom, match="metrics.jsonl cannot be written"):
@@ -201,13 +204,6 @@ def test_an_error_of_the_drawing_is_raised_as_it_was():
 
 # --- the command --------------------------------------------------------------------
 
-# The command as it is, but in float32, and with a snapshot after every step.
-PROGRAM = (
-    "import sys; from spanbert_tutorial.engine import device, snapshots; snapshots.EVERY = 0; "
-    "device.precision = lambda: 'no'; "
-    "from spanbert_tutorial.__main__ import main; sys.exit(main(sys.argv[1:]))"
-)
-
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGKILL")
 def test_a_run_that_is_killed_and_stopped_ends_like_the_run_that_was_left_alone(tmp_path, capsys):
@@ -216,48 +212,36 @@ def test_a_run_that_is_killed_and_stopped_ends_like_the_run_that_was_left_alone(
     text = tmp_path / "text.txt"
     lines = [f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)]
     text.write_text("\n\n".join(lines), encoding="utf-8")
-    steps = 60
+    steps = 40
     given = ["pretrain", "--batch-size", "2", "--max-length", "24", "--vocab-size", "80"]
     given += ["--corpus", str(text), "--steps", str(steps), "--output"]
-    state = tmp_path / "hunted.training"
+    said, state = tmp_path / "said", tmp_path / "hunted.training"
+    hunted = [*given, str(tmp_path / "hunted")]
 
-    def start(name: str, *more: str) -> subprocess.Popen:
-        command = [*ONE, "-c", PROGRAM, *given, str(tmp_path / name), *more]
-        return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
-
-    def newest() -> int:
-        names = [path.name for path in state.glob("snapshots/step-*[0-9]")]
-        return max((int(name.removeprefix("step-")) for name in names), default=0)
-
-    def resumed_until(step: int) -> subprocess.Popen:
-        process = start("hunted", *["--resume"] * state.exists())
-        end = time.monotonic() + 300
-        while newest() < step and process.poll() is None:
-            assert time.monotonic() < end
-            time.sleep(0.002)
-        return process
+    def again() -> list[str]:
+        return [*hunted, *["--resume"] * state.exists()]
 
     assert main([*given, str(tmp_path / "calm")]) == 0
     for step, delay in ((12, 0.05), (steps, 0.0)):
-        process = resumed_until(step)
+        process = started(said, command, *again())
+        until_step(step, state, process)
         time.sleep(delay)
+        if step == 12:
+            os.kill(process.pid, signal.SIGSTOP)  # it is still there
+            assert main([*hunted, "--resume"]) == 2
+            assert "a run is still writing in" in capsys.readouterr().err
         process.kill()
-        assert process.wait() in (-signal.SIGKILL, 0)
+        process.join()
+        assert process.exitcode in (-signal.SIGKILL, 0)
         if (tmp_path / "hunted").exists():
             break  # the run was faster than the last of them
         if step == 12:
-            process = resumed_until(20)
-            process.send_signal(signal.SIGSTOP)  # it is still there
-            assert main([*given, str(tmp_path / "hunted"), "--resume"]) == 2
-            assert "a run is still writing in" in capsys.readouterr().err
-            process.send_signal(signal.SIGCONT)
-            process.send_signal(signal.SIGINT)
-            _, complaint = process.communicate(timeout=120)
-            assert process.returncode == 130 and "--resume" in complaint, complaint
-            assert main([*given, str(tmp_path / "hunted")]) == 2
+            code, complaint = stopped(said, state, command, *again(), after=20)
+            assert code == 130 and "--resume" in complaint, complaint
+            assert main(hunted) == 2
             assert "holds a stopped run" in capsys.readouterr().err
     if state.exists():
-        assert main([*given, str(tmp_path / "hunted"), "--resume"]) == 0
+        assert main(again()) == 0
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("calm", "hunted")]
     assert weights[0] == weights[1] and metrics(tmp_path / "calm") == metrics(tmp_path / "hunted")
-    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "calm", "hunted"}
+    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "said", "calm", "hunted"}

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +59,3 @@ def main(folder: Path) -> None:
         assert torch.equal(weight, model.state_dict()[name]), name
     ends = sum(weight.double().abs().sum().item() for weight in again.parameters())
     print(f"process {state.process_index} ends with {ends}\n", end="", flush=True)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

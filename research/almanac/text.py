@@ -5,7 +5,7 @@ signs.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(NamedTuple):
     """Characters start to end of a sentence or text name an entity (or give a value). `form`: name,
     short, nominal, pronoun or value; `label` is empty for years and values."""
 
@@ -35,8 +34,7 @@ class Mention:
     entity: str
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence, its mentions, the facts (subject, relation, object) that it states, and its
     pattern's name."""
 
@@ -228,7 +226,6 @@ class Writer:
         mention)."""
         case = {"s": "his", "he": "he", "him": "him", "his": "his"}.get(form)
         full = ("the " if entity.article else "", entity.name, "name")
-        near = self.before + self.here
         if entity in self.here and case:
             if entity.kind == "person" and any(
                 o.pronoun == entity.pronoun for o in self.here if o is not entity
@@ -237,6 +234,7 @@ class Writer:
             return "", PRONOUNS[entity.pronoun][case], "pronoun"
         if entity.id not in self.seen or entity.kind in ("year", "ground", "region"):
             return full
+        near = self.before + self.here
         rivals = [other for other in near if other is not entity]
         clear = entity in near and all(other.pronoun != entity.pronoun for other in rivals)
         if entity.pronoun == "it":

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,9 +73,7 @@ def parts(folder: str | Path) -> dict[str, Parts]:
 def parted(examples: Sequence[Example], plan: Plan) -> Parts:
     """Test, development and training examples, drawn in a fixed order."""
     once = {
-        tuple(map(tuple, map(words_of, texts(one)))): one
-        for one in examples
-        if all(map(words_of, texts(one)))
+        tuple(map(words_of, texts(one))): one for one in examples if all(map(words_of, texts(one)))
     }
     all_ones = list(once.values())
     rest = [all_ones[i] for i in np.random.default_rng(0).permutation(len(all_ones))]
@@ -106,15 +105,16 @@ def texts(example: Example) -> list[str]:
     return [text for text in example[0] if text is not None]
 
 
-def words_of(text: str) -> list[str]:
+@cache
+def words_of(text: str) -> tuple[str, ...]:
     """Words in small letters, without punctuation."""
-    return re.findall(r"\w+", text.lower())
+    return tuple(re.findall(r"\w+", text.lower()))
 
 
 def runs_of(example: Example, run: int) -> set[tuple[str, ...]]:
     """All runs of up to `run` words in its sentences."""
     return {
-        tuple(words[start : start + length])
+        words[start : start + length]
         for words in map(words_of, texts(example))
         for length in range(1, run + 1)
         for start in range(len(words) - length + 1)
@@ -124,7 +124,7 @@ def runs_of(example: Example, run: int) -> set[tuple[str, ...]]:
 def marks_of(example: Example, run: int) -> set[tuple[str, ...]]:
     """What tells its sentences: their runs of `run` words, or a whole sentence that is shorter."""
     return {
-        tuple(words[start : start + run])
+        words[start : start + run]
         for words in map(words_of, texts(example))
         for start in range(max(1, len(words) - run + 1))
     }
@@ -142,7 +142,7 @@ def whole_ones(examples: Sequence[Example], run: int) -> set[Example]:
             having[mark].append(line)
 
     def stands_alone(one: Example) -> bool:
-        first = tuple(words_of(one[0][0])[:run])
+        first = words_of(one[0][0])[:run]
         return len(first) == run and not any(
             lines[one] in other for other in having[first] if other != lines[one]
         )

@@ -10,7 +10,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain
 from pathlib import Path
 
@@ -29,11 +29,13 @@ CHINESE_BLOCKS += [(0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 # --- words, tokens, merges ----------------------------------------------------------
 
 
+@cache
 def is_punctuation(character: str) -> bool:
     """Every ASCII sign that is no letter, digit or space, and Unicode's P categories."""
     return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
+@cache
 def is_chinese(character: str) -> bool:
     """Chinese characters are words of their own."""
     return any(low <= ord(character) <= high for low, high in CHINESE_BLOCKS)

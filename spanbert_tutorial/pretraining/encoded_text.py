@@ -1,9 +1,9 @@
 """Text encoded once, to train on and to measure on. Chapter:
 `book/spanbert/pretraining_spanbert`."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, islice
 from pathlib import Path
 
@@ -62,6 +62,13 @@ def parts(
         require(number >= every, f"{told}: give at least {every} documents.")
 
 
+def word_by_word(wordpiece: WordPiece) -> Callable[[list[str]], list[list[int]]]:
+    """`encode_many`, three times as fast, for the almanac: a million words, but few different ones,
+    and each is encoded once. BERT's rules, which its vocabulary has, cut at every space."""
+    ids = cache(lambda word: wordpiece.encode(word).tolist())
+    return lambda texts: [[i for word in text.split() for i in ids(word)] for text in texts]
+
+
 def open_text(
     source: str,
     folder: str | Path,
@@ -77,16 +84,18 @@ def open_text(
     neither trained nor measured on (of `.jsonl` files and sets of the hub). every: of the documents
     of a path, one in so many is held out. Raises InputError; OSError when it cannot be written.
     """
-    if vocabulary is None and source == "almanac":
+    own = vocabulary is None and source == "almanac"
+    if own:
         vocabulary = data_path("almanac", "vocab.txt")
     if vocabulary is not None:
         wordpiece = read_vocabulary(vocabulary)
     else:
         sentences = chain.from_iterable(parts(source, False, leave_out, every))
         wordpiece = WordPiece.train(islice(sentences, VOCABULARY_SENTENCES), vocab_size)
+    encode = word_by_word(wordpiece) if own else wordpiece.encode_many
     for held_out, name in enumerate(PARTS):
         some = parts(source, bool(held_out), leave_out, every)
-        encode_corpus(some, wordpiece.encode_many, len(wordpiece), Path(folder, name))
+        encode_corpus(some, encode, len(wordpiece), Path(folder, name))
     wordpiece.save(folder)  # last: the sign that the text is whole
     return reopen_text(folder)
 

@@ -96,7 +96,7 @@ def raw_scores(
     check_values(predictions, questions)
     raw: dict[str, dict[str, float]] = {"exact": {}, "f1": {}}
     for q in questions:
-        text, answers = predictions[q.id], golds(q)
+        text, answers = predictions[q.id], set(golds(q))
         raw["exact"][q.id] = max(exact_match(text, a) for a in answers)
         raw["f1"][q.id] = max(f1(text, a) for a in answers)
     return raw
