@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 
 MENDS = {
-    # For readers who hear the page. The checker is axe-core (tests/test_accessibility.py).
+    # For readers who hear the page. The checker is axe-core (tests/test_every_page.py).
     # three more names inside a button that has one
     r'(<i class="theme-switch[^>]*?) +title="[^"]*"': r"\1",
     r'(search-button-field[^>]*?) aria-label="Search"': r"\1",  # the button shows its name
