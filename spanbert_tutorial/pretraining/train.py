@@ -18,7 +18,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.optim import AdamW
-from transformers import get_linear_schedule_with_warmup
+from torch.optim.lr_scheduler import LambdaLR
 
 from spanbert_tutorial.engine.device import (
     check_weights,
@@ -92,6 +92,20 @@ def adamw(model: nn.Module, config: TrainingConfig) -> AdamW:
     )
 
 
+def linear_schedule(
+    optimizer: AdamW, config: TrainingConfig
+) -> LambdaLR:
+    """The learning rate rises to its peak, then falls to 0."""
+    warmup, steps = config.warmup_steps, config.steps
+
+    def share(step: int) -> float:  # of the peak
+        if step < warmup:
+            return step / warmup
+        return (steps - step) / max(1, steps - warmup)
+
+    return LambdaLR(optimizer, share)
+
+
 def train(
     model: nn.Module,
     batches: Iterable[Batch],
@@ -105,9 +119,7 @@ def train(
     are those of the step before."""
     accelerator = new_accelerator()
     optimizer: Any = adamw(model, config)
-    schedule = get_linear_schedule_with_warmup(
-        optimizer, config.warmup_steps, config.steps
-    )
+    schedule = linear_schedule(optimizer, config)
     with restored(model, accelerator):
         net, wrapped = accelerator.prepare(model, optimizer)
         state = TrainingState(config, model, wrapped, schedule, batches)
