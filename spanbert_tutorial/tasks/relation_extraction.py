@@ -1,4 +1,4 @@
-"""Relation extraction: which relation does a sentence tell of two marked names? Chapter:
+"""Relation extraction: which relation holds between two marked names? Chapter:
 `book/tasks/relation_extraction`.
 
 Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 and its released code
