@@ -168,8 +168,14 @@ def test_the_word_list_worked_by_hand():
             ("It rained in May.", []),  # May: once a name, once not; and: once in a name, twice not
         ]
     )
-    labels = "PERSON PERSON TOWN COMPANY WORK PERSON".split()
-    assert words.labels == dict(zip("Ella Hale Upton Sons Mill May".split(), labels, strict=True))
+    assert words.labels == {
+        "Ella": "PERSON",
+        "Hale": "PERSON",
+        "Upton": "TOWN",
+        "Sons": "COMPANY",
+        "Mill": "WORK",
+        "May": "PERSON",
+    }
     assert words.tags("Mill Hale met Ella and Upton Ella Sons.") == (
         "B-PERSON I-PERSON O B-PERSON O B-COMPANY I-COMPANY I-COMPANY O".split()
     )
